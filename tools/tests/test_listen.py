@@ -49,7 +49,7 @@ def statuses(link: str = "serial /dev/ttyUSB0 921600", bits: str = "921600") -> 
 def objects(*every: tuple[str, dict[str, str]], node: str = "base") -> Iterator[Status]:
     """The statuses of a board, with its table."""
     yield Status(f"{node}: link", "as usual", "000000C1", {"sessions": "1", "mtu bytes": "256"})
-    yield Status(f"{node}: executor 1", "as usual", "000000C1", {"lanes": "1"})
+    yield Status(f"{node}: executor 1", "as usual", "000000C1", {"lanes": "1", "policy": "0", "send mode": "0"})
     for number, (kind, values) in enumerate(every, 1):
         own = {**values, "objects": str(len(every))}
         yield Status(f"{node}: object {number}", kind, "000000C1", own)
@@ -153,6 +153,28 @@ def test_a_firmware_without_a_table_is_described_by_its_messages() -> None:
     chain = system.chain("base_request_timer")
     assert [one.source.split()[0] for one in chain.callbacks] == ["guessed", "measured", "guessed", "guessed"]
     assert chain.source == "guessed" and chain.deadline_ns == chain.period_ns == 100 * MS
+
+
+def test_priorities_that_a_firmware_does_not_have_are_named() -> None:
+    flat = [(kind, {**values, "priority": "0"}) for kind, values in TABLE if kind != "chain"]
+    system, notes, text = read(robot(flat))
+    assert notes[0] == "# base declares no chain: the priorities of its chains here are not those of its firmware."
+    assert ways(system)["base_timer"][:2] == ["base/timer", "brain/subscription"]
+    assert "# guessed: the timer of 100 ms publishes /request, by its rate" in text
+
+
+def test_the_policy_is_stated_or_guessed() -> None:
+    for told, (expected, text) in {
+        ("0", "0"): ("tide", 'policy = "tide" # stated by the firmware'),
+        ("1", "1"): ("batch_stock", 'policy = "batch_stock" # stated by the firmware'),
+        ("2", "0"): ("tide", 'policy = "tide" # guessed: the firmware has a policy without bounds here'),
+    }.items():
+        seen = robot()
+        values = {"lanes": "1", "policy": told[0], "send mode": told[1]}
+        seen.statuses["base: executor 1"] = Status("base: executor 1", "as usual", "", values)
+        system, _, written = read(seen)
+        assert system.executor("base").policy == expected and text in written
+    assert 'policy = "tide" # guessed: the firmware does not say its policy' in read(robot(()))[2]
 
 
 def test_a_table_that_is_not_whole_is_said_so() -> None:

@@ -302,13 +302,14 @@ class _Reader:
 
 @dataclass
 class _Chain:
-    """A chain of the description. start: the callback that begins it, or the chain from which it branches."""
+    """A chain of the description. start: the callback that begins it, or the chain from which it branches. parent,
+    before: the chain from which it branches, and the callback whose message starts it."""
 
-    name: str
     start: Callback
-    branches_from: str | None
+    parent: _Chain | None = None
+    before: Callback | None = None
     callbacks: list[Callback] = field(default_factory=list)
-    before: Callback | None = None  # whose message starts it, if it branches
+    name: str = ""
 
     @property
     def stated(self) -> Stated | None:
@@ -363,15 +364,12 @@ def _chains_of(ran: Sequence[Callback], replies: _Replies, notes: list[str]) -> 
     starts = sorted((one for one in ran if one.period_ns > 0), key=lambda one: (one.period_ns, one.label))
     chains: list[_Chain] = []
     for start in starts:
-        _follow(start, _Chain("", start, None), [], ran, replies, chains, notes)
-    taken: list[str] = []
-    for chain in sorted(chains, key=lambda one: one.branches_from is not None):  # a branch has no name of the firmware
-        wanted = chain.name if chain.stated is None or chain.branches_from is not None else chain.stated.name
-        taken = unique([*taken, wanted])
-        for other in chains:
-            if other.branches_from is not None and other.branches_from.partition(".")[0] == chain.name:
-                other.branches_from = f"{taken[-1]}.{other.branches_from.partition('.')[2]}"
-        chain.name = taken[-1]
+        _follow(start, _Chain(start), [], ran, replies, chains, notes)
+    branches = [one for one in chains if one.parent is not None]
+    ordered = [one for one in chains if one.parent is None] + branches  # a branch has no name of the firmware
+    wanted = [one.stated.name if one.parent is None and one.stated else one.callbacks[0].name for one in ordered]
+    for chain, name in zip(ordered, unique(wanted), strict=True):
+        chain.name = name
     return chains
 
 
@@ -386,10 +384,8 @@ def _follow(
 ) -> None:
     """Follows messages from a callback to the last receiver, and so builds a chain. If several callbacks receive a
     topic, or a callback publishes several topics, further chains branch off."""
-    chain.name = unique([*sorted(one.name for one in chains), first.name])[-1]
-    chain.before = before[-1] if before else None
     chains.append(chain)
-    branches: list[tuple[Callback, str, list[Callback]]] = []
+    branches: list[tuple[Callback, Callback, list[Callback]]] = []
     path = list(before)
     current: Callback | None = first
     while current is not None:
@@ -404,10 +400,10 @@ def _follow(
         notes += [f"{one.name} triggers itself again: the chain is cut there" for one in loops]
         current.publishes = [topic for topic in current.publishes if all(one.topic != topic for one in loops)]
         followers = [one for topic in current.publishes for one in ran if one.topic == topic]
-        branches += [(other, f"{chain.name}.{current.name}", list(path)) for other in followers[1:]]
+        branches += [(other, current, list(path)) for other in followers[1:]]
         current = followers[0] if followers else None
-    for other, place, way in branches:
-        _follow(other, _Chain("", chain.start, place), way, ran, replies, chains, notes)
+    for other, sender, way in branches:
+        _follow(other, _Chain(chain.start, chain, sender), way, ran, replies, chains, notes)
 
 
 def _served(
@@ -520,7 +516,8 @@ class _Writer:
         else:
             yield f"deadline_ms = {milliseconds(start.period_ns, ROUND_FLOOR)} # guessed: the period"
         yield f'reliability = "{"reliable" if reliable != {False} else "best_effort"}"'
-        yield from [f'branches_from = "{chain.branches_from}"'] if chain.branches_from else []
+        if chain.parent is not None and chain.before is not None:
+            yield f'branches_from = "{chain.parent.name}.{chain.before.name}"'
         ways = dict.fromkeys(one.way for one in chain.callbacks if one.way)
         yield from (f"# guessed: {way}" for way in ways)
         if ways or not has_deadline or "guessed" in start.rate:

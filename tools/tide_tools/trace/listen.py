@@ -467,6 +467,9 @@ def _links_of(seen: Seen, boards: Sequence[str], names: Mapping[str, str], notes
 
 # ---- the description ----
 
+# By tide_policy_t and tide_send_t of the firmware.
+_POLICIES = {(0, 0): "tide", (1, 0): "batch", (1, 1): "batch_stock", (1, 2): "batch_blocking"}
+
 
 def described(seen: Seen, name: str, margin_percent: int, notes: Iterable[str] = ()) -> str:
     """The text of a system.toml. Raises UsageError if no message of a user's node was seen."""
@@ -533,6 +536,10 @@ class _Robot:
         elif is_board and not self.seen.is_whole(node):
             self.notes.append(
                 f"{node} reported {len(objects)} of {objects[0].number('objects')} objects: listen longer"
+            )
+        elif is_board and not any(one.level for _, one in board.callbacks):
+            self.notes.append(
+                f"{node} declares no chain: the priorities of its chains here are not those of its firmware"
             )
         subscriptions = {one.topic: one for _, one in board.callbacks if one.topic}
         for topic, one in self.topics.items():
@@ -617,8 +624,15 @@ class _Robot:
             if node in self.boards:
                 own = self.seen.statuses.get(f"{node}: executor 1")
                 lanes, by = (own.number("lanes"), "stated by the firmware") if own else (1, "guessed")
+                policy = _POLICIES.get((own.number("policy"), own.number("send mode"))) if own else None
+                if policy is None:
+                    why = "has a policy without bounds here" if own else 'does not say its policy; stock: "batch_stock"'
+                    policy = f'"tide" # guessed: the firmware {why}'
+                else:
+                    policy = f'"{policy}" # stated by the firmware'
                 more = (
                     f'link = "{links.of_boards[node]}"',
+                    f"policy = {policy}",
                     f"submit_ms = {_SUBMIT_MS} # guessed",
                     f"process_ms = {_PROCESS_MS} # guessed",
                     GUESSED,
