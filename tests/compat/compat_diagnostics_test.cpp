@@ -89,13 +89,14 @@ TEST_F(Diagnostics, EachStatusIsToldInTurnWithItsValues) {
   ASSERT_EQ(rmw_uros_sync_session(1000), RMW_RET_OK);
   const int64_t before_ns = rmw_uros_epoch_nanos();
   ASSERT_OK(begin());
-  ASSERT_TRUE(spin_until([&] { return statuses().size() >= 7; }));
+  (void)publisher_of(int32_type(), "number");
+  ASSERT_TRUE(spin_until([&] { return statuses().size() >= 8; }));
   const std::vector<Status> all = statuses();
-  const std::vector<std::string> names = {"node: link", "node: memory", "node: executor 1"};
+  const std::vector<std::string> names = {"node: link", "node: memory", "node: executor 1", "node: object 1"};
   for (size_t index = 0; index < all.size(); index++) {
     EXPECT_EQ(all[index].name, names[index % names.size()]);
     EXPECT_EQ(all[index].level, 0) << all[index].message;
-    EXPECT_EQ(all[index].message, "as usual");
+    EXPECT_EQ(all[index].message, index % names.size() == 3 ? "publisher" : "as usual");
     EXPECT_GE(all[index].stamp_ns, before_ns);
     EXPECT_LE(all[index].stamp_ns, rmw_uros_epoch_nanos());
     char key[9];
@@ -107,8 +108,46 @@ TEST_F(Diagnostics, EachStatusIsToldInTurnWithItsValues) {
   EXPECT_EQ(all[1].values.at("nodes"), std::to_string(session()->daemon.transmitter.config.node_count));
   EXPECT_EQ(all[1].values.at("messages refused, no node"), "0");
   EXPECT_EQ(all[2].values.at("lanes"), "1");
+  EXPECT_EQ(all[2].values.at("policy"), std::to_string(TIDE_POLICY_TIDE));
+  EXPECT_EQ(all[2].values.at("send mode"), std::to_string(TIDE_SEND_ASYNCHRONOUS));
   EXPECT_EQ(all[2].values.at("timers expired"), "3");
-  EXPECT_EQ(all[5].values.at("timers expired"), "6");
+  EXPECT_EQ(all[6].values.at("timers expired"), "7");
+}
+
+TEST_F(Diagnostics, TheObjectsOfTheProgramTakeTurns) {
+  rcl_publisher_t publisher = publisher_of(int32_type(), "number");
+  rcl_timer_t timer = rcl_get_zero_initialized_timer();
+  ASSERT_OK(rclc_timer_init_default(&timer, &support, RCL_MS_TO_NS(20), [](rcl_timer_t *, int64_t) {}));
+  ASSERT_OK(rclc_executor_add_timer(&executor, &timer));
+  tide_chain_t chain;
+  ASSERT_EQ(tide_chain_init(&chain, "brake", 3, RCL_MS_TO_NS(20), RCL_MS_TO_NS(15)), TIDE_OK);
+  ASSERT_OK(tide_rclc_chain_add_timer(&chain, &timer));
+  ASSERT_OK(tide_rclc_chain_add_publisher(&chain, &publisher));
+  EXPECT_REFUSED(tide_rclc_diagnostics_add_chain(&chain), RCL_RET_ERROR, TIDE_ERROR_STATE);
+  ASSERT_OK(begin());
+  const tide_chain_t none{};
+  EXPECT_REFUSED(tide_rclc_diagnostics_add_chain(&none), RCL_RET_INVALID_ARGUMENT, TIDE_ERROR_ARGUMENT);
+  ASSERT_OK(tide_rclc_diagnostics_add_chain(&chain));
+  const Status brake = told("node: object 1");
+  EXPECT_EQ(brake.message, "chain");
+  EXPECT_EQ(brake.values.at("name"), "brake");
+  EXPECT_EQ(brake.values.at("priority"), std::to_string(TIDE_PRIORITY(3, 0)));
+  EXPECT_EQ(brake.values.at("period ns"), "20000000");
+  EXPECT_EQ(brake.values.at("deadline ns"), "15000000");
+  EXPECT_EQ(brake.values.at("objects"), "3");
+  const Status number = told("node: object 2");
+  EXPECT_EQ(number.message, "publisher");
+  EXPECT_EQ(number.values.at("name"), "/number");
+  EXPECT_EQ(number.values.at("priority"), std::to_string(TIDE_PRIORITY(3, 1)));
+  const Status ticks = told("node: object 3");
+  EXPECT_EQ(ticks.message, "timer");
+  EXPECT_EQ(ticks.values.at("priority"), std::to_string(TIDE_PRIORITY(3, 0)));
+  EXPECT_EQ(ticks.values.at("period ns"), "20000000");
+  EXPECT_EQ(ticks.values.at("executor"), "1");
+  EXPECT_GT(std::stoi(ticks.values.at("runs")), 0);
+  EXPECT_EQ(told("node: object 1", statuses().size()).message, "chain") << "the table begins again";
+  for (uint32_t more = 1; more < TIDE_DIAGNOSTICS_CHAINS; more++) ASSERT_OK(tide_rclc_diagnostics_add_chain(&chain));
+  EXPECT_REFUSED(tide_rclc_diagnostics_add_chain(&chain), RCL_RET_ERROR, TIDE_ERROR_FULL);
 }
 
 TEST_F(Diagnostics, EachIsToldOnceAPeriod) {
@@ -116,7 +155,7 @@ TEST_F(Diagnostics, EachIsToldOnceAPeriod) {
   const auto start = now_ns();
   ASSERT_TRUE(spin_until([&] { return statuses().size() >= 15; }));
   const auto taken = now_ns() - start;
-  EXPECT_GE(taken, (5 * kPeriodMs - 1) * sim::kMillisecond) << "fifteen turns of a third of the period";
+  EXPECT_GE(taken, 15 * kPeriodMs / 4 * sim::kMillisecond - sim::kMillisecond) << "turns of a quarter of the period";
 }
 
 TEST_F(Diagnostics, ALossIsAWarningForTenReports) {
@@ -205,7 +244,7 @@ TEST_F(Diagnostics, ALaneWithABudgetTellsWhatItUsed) {
   const Status second = told("node: lane 1", statuses().size());
   const int per_mille = std::stoi(second.values.at("used, per mille"));
   EXPECT_GT(per_mille, 0);
-  EXPECT_LT(per_mille, 1000) << "a millisecond in four turns of fifteen";
+  EXPECT_LT(per_mille, 1000) << "a millisecond in four turns of twelve";
   EXPECT_EQ(second.level, 0) << "a budget that is used up is no trouble";
   budget.counters.denied = 1;
   const Status third = told("node: lane 1", statuses().size() + 1);

@@ -315,6 +315,10 @@ void tide_executor_get_counters(tide_executor_t *executor, tide_executor_counter
 /* Take a snapshot of the measurement (tide/measure.h) of the callback with this index (from 0). Any thread may call it.
  * Returns 1 if the callback has a measurement, else 0. TIDE_ERROR_NOT_FOUND: no callback has this index. */
 int tide_executor_get_measurement(tide_executor_t *executor, size_t place, tide_measurement_t *measurement);
+/* Take a snapshot of the number of runs and of the longest run of one of the executor's callbacks, preemption included.
+ * Both are 0 in a lean runtime. Any thread may call it. */
+void tide_executor_get_execution(tide_executor_t *executor, const tide_callback_t *callback, uint64_t *runs,
+                                 int64_t *longest_ns);
 
 /* Add a callback. The caller sets kind, priority, always, execute, context, handle, group and measurement, and zeroes
  * the rest. A group belongs to the executor of its first callback. If the trigger is `any` and some callbacks are

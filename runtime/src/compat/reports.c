@@ -47,7 +47,8 @@ enum { LEVEL_OK = 0, LEVEL_WARNING = 1 };
 
 typedef struct value {
   const char *key;
-  const char *of; /* prefix of the key; null: no prefix */
+  const char *of;   /* prefix of the key; null: no prefix */
+  const char *text; /* null: the value is the number */
   uint64_t number;
 } value_t;
 
@@ -74,7 +75,9 @@ static struct {
   uint32_t key;
   rclc_executor_t *executors[TIDE_DIAGNOSTICS_EXECUTORS];
   size_t executor_count;
-  size_t next;
+  const tide_chain_t *chains[TIDE_DIAGNOSTICS_CHAINS];
+  size_t chain_count;
+  size_t next, next_object;
   uint32_t period_ms;
   alarm_t link, memory, of_executors[TIDE_DIAGNOSTICS_EXECUTORS], lanes[LANES];
   struct {
@@ -118,7 +121,7 @@ static void put_value(tide_cdr_t *cdr, const value_t *value) {
   const char *const key[] = {value->of == NULL ? "" : value->of, value->key};
   char text[DECIMAL_DIGITS + 1];
   put_texts(cdr, key, 2u);
-  put_text(cdr, decimal(value->number, text));
+  put_text(cdr, value->text != NULL ? value->text : decimal(value->number, text));
 }
 
 static void put_name(tide_cdr_t *cdr, const status_t *status) {
@@ -154,13 +157,14 @@ static void begin_status(const char *part, uint32_t number) {
   diagnostics.status = (status_t){.part = part, .number = number, .message = "as usual"};
 }
 
-static void add_of(const char *of, const char *key, uint64_t number) {
+static void add_value(const char *of, const char *key, const char *text, uint64_t number) {
   status_t *status = &diagnostics.status;
   if (status->count == VALUES) return;
-  status->values[status->count++] = (value_t){key, of, number};
+  status->values[status->count++] = (value_t){key, of, text, number};
 }
 
-static void add(const char *key, uint64_t number) { add_of(NULL, key, number); }
+static void add_of(const char *of, const char *key, uint64_t number) { add_value(of, key, NULL, number); }
+static void add(const char *key, uint64_t number) { add_value(NULL, key, NULL, number); }
 
 static void judge(alarm_t *alarm, uint32_t troubles, const char *message) {
   if (troubles != alarm->troubles) alarm->reports_left = WARNED_REPORTS;
@@ -184,6 +188,7 @@ static void tell_link(tide_session_t *session) {
   tide_compat_leave(critical);
   begin_status("link", 0u);
   add("sessions", (uint64_t)own.connects);
+  add("mtu bytes", session->config.mtu);
   add("times the link was lost", link.cuts);
   add("frames out", out.frames);
   add("frames sent again", out.retransmissions);
@@ -257,6 +262,8 @@ static bool tell_executor(size_t index) {
   tide_executor_get_counters(core, &counters);
   begin_status("executor ", (uint32_t)index + 1u);
   add("lanes", core->config.lane_count);
+  add("policy", core->config.policy);
+  add("send mode", diagnostics.publisher.impl->support->send);
   add("callbacks run", counters.callbacks_run);
   add("timers expired", counters.timers_expired);
   add("times asleep", counters.sleeps);
@@ -297,6 +304,91 @@ static bool tell_lane(size_t index) {
   return true;
 }
 
+/* ---- the table of objects: chains, publishers and callbacks, of which each period reports one ---- */
+
+static void begin_object(const char *kind, size_t index, const char *name, tide_priority_t priority) {
+  begin_status("object ", (uint32_t)index + 1u);
+  diagnostics.status.message = kind;
+  add_value(NULL, "name", name, 0u);
+  add("priority", priority);
+}
+
+static void add_callback(const tide_callback_t *callback) {
+  uint64_t runs = 0u;
+  int64_t longest_ns = 0;
+  for (size_t index = 0; index < diagnostics.executor_count; index++) {
+    tide_executor_t *core = tide_rclc_executor_core(diagnostics.executors[index]);
+    if (core == NULL || callback->executor != core) continue;
+    tide_executor_get_execution(core, callback, &runs, &longest_ns);
+    add("executor", (uint64_t)index + 1u);
+  }
+  add("runs", runs);
+  add("longest ns", (uint64_t)longest_ns);
+}
+
+static void tell_callback(const char *kind, size_t index, const char *name, const tide_callback_t *callback) {
+  begin_object(kind, index, name, callback->priority);
+  add_callback(callback);
+}
+
+/* Makes the status of the object with this index. Returns the number of objects. The calls that create and finalise
+ * objects belong to the set-up, which no lane overlaps. */
+static size_t tell_object(size_t wanted) {
+  const tide_publisher_handle_t *own = diagnostics.publisher.impl;
+  const tide_timer_handle_t *own_timer = diagnostics.timer.impl;
+  size_t count = 0u;
+  for (size_t index = 0; index < diagnostics.chain_count; index++) {
+    const tide_chain_t *chain = diagnostics.chains[index];
+    if (count++ != wanted) continue;
+    begin_object("chain", wanted, chain->name, TIDE_PRIORITY(chain->level, 0u));
+    add("period ns", (uint64_t)chain->period_ns);
+    add("deadline ns", (uint64_t)chain->deadline_ns);
+  }
+  for (size_t index = 0; index < tide_pools.publisher_count; index++) {
+    const tide_publisher_handle_t *one = &tide_pools.publishers[index];
+    if (one->support != own->support || one == own || count++ != wanted) continue;
+    begin_object("publisher", wanted, one->topic.name + strlen("rt"), one->priority);
+  }
+  for (size_t index = 0; index < tide_pools.timer_count; index++) {
+    const tide_timer_handle_t *one = &tide_pools.timers[index];
+    if (one->support != own->support || one == own_timer || count++ != wanted) continue;
+    tell_callback("timer", wanted, "", &one->timer.callback);
+    add("period ns", (uint64_t)one->timer.period_ns);
+  }
+  for (size_t index = 0; index < tide_pools.subscription_count; index++) {
+    const tide_subscription_handle_t *one = &tide_pools.subscriptions[index];
+    if (one->support != own->support || count++ != wanted) continue;
+    tell_callback("subscription", wanted, one->topic.name + strlen("rt"), &one->callback);
+  }
+  for (size_t index = 0; index < tide_pools.guard_count; index++) {
+    const tide_guard_handle_t *one = &tide_pools.guards[index];
+    if (one->support != own->support || count++ != wanted) continue;
+    tell_callback("event", wanted, "", &one->callback);
+  }
+  for (size_t index = 0; index < tide_pools.service_count; index++) {
+    const tide_service_end_t *one = &tide_pools.services[index].end;
+    if (one->support != own->support || count++ != wanted) continue;
+    tell_callback("service", wanted, one->request_topic + strlen("rq"), &one->callback);
+  }
+  for (size_t index = 0; index < tide_pools.client_count; index++) {
+    const tide_service_end_t *one = &tide_pools.clients[index].end;
+    if (one->support != own->support || count++ != wanted) continue;
+    tell_callback("client", wanted, one->request_topic + strlen("rq"), &one->callback);
+  }
+  return count;
+}
+
+static bool tell_next_object(void) {
+  const size_t wanted = diagnostics.next_object++;
+  size_t count = tell_object(wanted);
+  if (wanted >= count) { /* the last one was reported, or objects have ended */
+    diagnostics.next_object = 1u;
+    if (count > 0u) count = tell_object(0u);
+  }
+  if (count > 0u) add("objects", count);
+  return count > 0u;
+}
+
 /* ---- a report ---- */
 
 static size_t count_lanes(void) {
@@ -313,8 +405,10 @@ static bool make_status(size_t place, tide_session_t *session) {
     tell_memory(session);
   } else if (place < FIRST_EXECUTOR + diagnostics.executor_count) {
     return tell_executor(place - FIRST_EXECUTOR);
-  } else {
+  } else if (place < FIRST_EXECUTOR + diagnostics.executor_count + count_lanes()) {
     return tell_lane(place - FIRST_EXECUTOR - diagnostics.executor_count);
+  } else {
+    return tell_next_object();
   }
   return true;
 }
@@ -336,7 +430,7 @@ static void on_turn(rcl_timer_t *timer, int64_t since_last_call_ns) {
   (void)since_last_call_ns;
   if (!is_open(&diagnostics.publisher, &array_type)) return;
   const tide_publisher_handle_t *publisher = diagnostics.publisher.impl;
-  const size_t places = FIRST_EXECUTOR + diagnostics.executor_count + count_lanes();
+  const size_t places = FIRST_EXECUTOR + diagnostics.executor_count + count_lanes() + 1u;
   for (size_t tried = 0; tried < places; tried++) {
     const size_t place = diagnostics.next % places;
     diagnostics.next = (place + 1u) % places;
@@ -349,7 +443,7 @@ static void on_turn(rcl_timer_t *timer, int64_t since_last_call_ns) {
 /* ---- life ---- */
 
 static size_t count_statuses(void) {
-  size_t count = FIRST_EXECUTOR + diagnostics.executor_count;
+  size_t count = FIRST_EXECUTOR + diagnostics.executor_count + 1u; /* 1: the table of objects */
   const tide_executor_t *core = tide_rclc_executor_core(diagnostics.executors[0]);
   for (size_t lane = 0; lane < count_lanes(); lane++) {
     count += core->config.lanes[lane].settings.scheduling == TIDE_SCHEDULING_SPORADIC;
@@ -385,6 +479,14 @@ rcl_ret_t tide_rclc_diagnostics_add_executor(rclc_executor_t *executor) {
   diagnostics.executors[diagnostics.executor_count++] = executor;
   int64_t before_ns = 0;
   return rcl_timer_exchange_period(&diagnostics.timer, turn_ns(), &before_ns);
+}
+
+rcl_ret_t tide_rclc_diagnostics_add_chain(const tide_chain_t *chain) {
+  if (chain == NULL || chain->name == NULL || chain->level == 0u) return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  if (!is_open(&diagnostics.publisher, &array_type)) return tide_compat_result(TIDE_ERROR_STATE);
+  if (diagnostics.chain_count == TIDE_DIAGNOSTICS_CHAINS) return tide_compat_result(TIDE_ERROR_FULL);
+  diagnostics.chains[diagnostics.chain_count++] = chain;
+  return RCL_RET_OK;
 }
 
 rcl_ret_t tide_rclc_diagnostics_fini(rcl_node_t *node) {

@@ -1544,6 +1544,14 @@ int tide_executor_get_measurement(tide_executor_t *executor, size_t index, tide_
   return found != NULL;
 }
 
+void tide_executor_get_execution(tide_executor_t *executor, const tide_callback_t *callback, uint64_t *runs,
+                                 int64_t *longest_ns) {
+  const uintptr_t locked = lock_lists(executor);
+  *runs = callback->runs;
+  *longest_ns = callback->execution_maximum_ns;
+  unlock_lists(executor, locked);
+}
+
 int tide_executor_get_watch(tide_executor_t *executor, size_t index, const char **name,
                             tide_chain_watch_counters_t *counters) {
   const uintptr_t locked = lock_lists(executor);

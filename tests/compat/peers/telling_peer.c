@@ -2,10 +2,12 @@
 /* A board that publishes its trace and /diagnostics over its own link, for tests with real ROS 2.
  *
  *   telling_peer (--udp PORT | --serial DEVICE (921,600 baud)) --key N [--records N] [--budget] [--unsynchronised]
+ *     [--chain MS]
  *
  * A timer of level 3 publishes a number on "count" every 20 ms. A subscription of level 5 takes messages from "echo"
- * and publishes them on "again". It has two lanes: one for levels from 4 on, and one for the others. On SIGTERM it
- * prints the counters as a line of JSON and ends. */
+ * and publishes them on "again". It has two lanes: one for levels from 4 on, and one for the others. With --chain the
+ * timer has this period, its number comes back on "echo", and all of this is a declared chain of level 3, "loop"; there
+ * is then no trace. On SIGTERM it prints the counters as a line of JSON and ends. */
 #include <std_msgs/msg/int32.h>
 #include <tide/rclc_diagnostics.h>
 #include <tide/rclc_trace.h>
@@ -29,7 +31,7 @@ static struct {
   rcl_subscription_t echo;
   std_msgs__msg__Int32 taken;
   uint32_t published, echoed;
-  int64_t records;
+  int64_t records, chain_ms;
   bool budget, unsynchronised;
 } board = {.records = 256};
 
@@ -53,7 +55,9 @@ static void make_chains(void) {
   require(rclc_publisher_init_default(&board.count, &node, type, "count"), "count");
   require(rclc_publisher_init_default(&board.again, &node, type, "again"), "again");
   require(rclc_subscription_init_default(&board.echo, &node, type, "echo"), "echo");
-  require(rclc_timer_init_default(&board.timer, &support, RCL_MS_TO_NS(PERIOD_MS), on_timer), "the timer");
+  const int64_t period_ms = board.chain_ms > 0 ? board.chain_ms : PERIOD_MS;
+  require(rclc_timer_init_default(&board.timer, &support, (uint64_t)RCL_MS_TO_NS(period_ms), on_timer), "the timer");
+  if (board.chain_ms > 0) return;
   require(tide_rclc_publisher_set_priority(&board.count, TIDE_PRIORITY(3, 1)), "a priority");
   require(tide_rclc_publisher_set_priority(&board.again, TIDE_PRIORITY(5, 1)), "a priority");
   require(tide_rclc_subscription_set_priority(&board.echo, TIDE_PRIORITY(5, 0)), "a priority");
@@ -73,6 +77,19 @@ static void make_executor(void) {
   require(tide_rclc_executor_set_lanes(&executor, lanes, LANES), "the lanes");
   require(rclc_executor_add_timer(&executor, &board.timer), "adding");
   require(rclc_executor_add_subscription(&executor, &board.echo, &board.taken, on_echo, ON_NEW_DATA), "adding");
+}
+
+static void declare_chain(void) {
+  static tide_chain_t loop;
+  const int64_t period_ns = RCL_MS_TO_NS(board.chain_ms);
+  require(tide_chain_init(&loop, "loop", 3, period_ns, period_ns) == TIDE_OK ? RCL_RET_OK : RCL_RET_ERROR, "the chain");
+  require(tide_rclc_chain_add_timer(&loop, &board.timer), "its timer");
+  require(tide_rclc_chain_add_publisher(&loop, &board.count), "its publisher");
+  require(tide_chain_add_remote(&loop) < 0 ? RCL_RET_ERROR : RCL_RET_OK, "its node");
+  require(tide_rclc_chain_add_subscription(&loop, &board.echo), "its subscription");
+  require(tide_rclc_chain_add_publisher(&loop, &board.again), "its end");
+  require(tide_rclc_diagnostics_init(&node, &support, &executor, 500), "/diagnostics");
+  require(tide_rclc_diagnostics_add_chain(&loop), "its report");
 }
 
 static void tell(void) {
@@ -102,6 +119,7 @@ static void print_end(void) {
 
 int main(int count, char **words) {
   const peer_option_t own[] = {{.name = "records", .number = &board.records},
+                               {.name = "chain", .number = &board.chain_ms},
                                {.name = "budget", .flag = &board.budget},
                                {.name = "unsynchronised", .flag = &board.unsynchronised},
                                {0}};
@@ -109,12 +127,16 @@ int main(int count, char **words) {
   if (!board.unsynchronised) require((rcl_ret_t)rmw_uros_sync_session(5000), "synchronising");
   make_chains();
   make_executor();
-  tell();
+  if (board.chain_ms > 0) {
+    declare_chain();
+  } else {
+    tell();
+  }
   end_by_signal();
   tell_ready();
   require(rclc_executor_spin(&executor), "spinning");
   print_end();
   require(tide_rclc_diagnostics_fini(&node), "the end of /diagnostics");
-  require(tide_rclc_trace_fini(&node), "the end of the trace");
+  if (board.chain_ms == 0) require(tide_rclc_trace_fini(&node), "the end of the trace");
   return 0;
 }
