@@ -11,7 +11,7 @@ from typing import Any
 from commands import tide_apart
 from links import serial
 from reserved import domain, port
-from ros import EXAMPLES_PORT, program, start_agent
+from ros import EXAMPLES_PORT, START_LIMIT_S, program, start_agent
 from tide_test_support import judged
 from tide_tools.analysis.bounds import bounds_of
 from tide_tools.programs.binaries import find_binary
@@ -45,12 +45,15 @@ except (KeyboardInterrupt, ExternalShutdownException):
 def start_nodes(children: Children, folder: Path, *nodes: tuple[str, str, str]) -> list[Child]:
     (folder / "node.py").write_text(NODE, encoding="utf-8")
     words = [sys.executable, str(folder / "node.py")]
-    return [children.start(node[0], [*words, *node], folder / f"{node[0]}.log") for node in nodes]
+    started = [children.start(node[0], [*words, *node], folder / f"{node[0]}.log") for node in nodes]
+    for child in started:
+        child.wait_line(lambda line: line == "ready", START_LIMIT_S, "ready")
+    return started
 
 
-def described(folder: Path, *options: object) -> tuple[Path, System]:
+def described(folder: Path) -> tuple[Path, System]:
     file = folder / "robot.toml"
-    done = tide_apart("trace", "describe", "--out", file, "--seconds", 4, "--domain", domain(), *options)
+    done = tide_apart("trace", "describe", "--out", file, "--domain", domain())
     assert done.returncode == 0, done.stdout + done.stderr
     return file, load(file)
 
@@ -69,7 +72,7 @@ def test_a_board_that_reports_its_chain(children: Children, tmp_path: Path) -> N
     nodes = ("echo", "/some/space/count", "/some/space/echo"), ("log", "/some/space/again", "-")
     started = start_nodes(children, tmp_path, *nodes)
     board = children.start("board", [program("telling_peer"), *link.board, *BOARD], tmp_path / "board.log")
-    board.wait_event("ready", 60)
+    board.wait_event("ready", START_LIMIT_S)
     file, system = described(tmp_path)
     for child in (board, *started, agent):
         child.stop()
@@ -117,7 +120,7 @@ def test_a_firmware_that_reports_nothing(children: Children, tmp_path: Path) -> 
         start_agent(children, domain(), tmp_path / "agent.log", "--udp", str(EXAMPLES_PORT))
         start_nodes(children, tmp_path, ("doubler", "counter", "doubled"), ("log", "doubled", "-"))
         children.start("firmware", [str(find_binary("int32_publisher"))], tmp_path / "firmware.log")
-        file, system = described(tmp_path, "--seconds", 6)
+        file, system = described(tmp_path)
     (chain,) = system.chains
     assert (chain.period_ns, chain.source) == (1_000_000_000, "guessed")
     assert [one.executor for one in chain.callbacks] == ["int32_publisher", "doubler", "log"]

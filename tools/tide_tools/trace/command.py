@@ -140,7 +140,9 @@ def describe(
     seconds: Annotated[
         float,
         typer.Option(
-            min=1, max=1e5, help="Seconds to listen to the running system; longer if boards still report callbacks."
+            min=1,
+            max=1e5,
+            help="Seconds to listen to the running system; longer while slow topics and boards report something new.",
         ),
     ] = 10.0,
     domain: Annotated[

@@ -10,6 +10,7 @@ times of messages: a node that publishes one message soon after each message tha
 from __future__ import annotations
 
 import contextlib
+import importlib
 import time
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
@@ -123,7 +124,8 @@ NODE = "tide_describe"
 _OWN = ("tide_", "_")  # first letters of nodes of tide, and of hidden nodes such as ros2cli's
 _DIAGNOSTICS, _DIAGNOSTICS_TYPE = "/diagnostics", "diagnostic_msgs/msg/DiagnosticArray"
 _LOOK_S, _STEP_S = 0.5, 0.02
-_TABLE_S = 10.0  # without a new object for this time, a table remains incomplete
+_GROWTH_S = 10.0  # if nothing new was seen for this time, incomplete tables and slow topics remain as they are
+_ENOUGH = 6  # messages of a topic
 _ENCAPSULATION_BYTES = 4
 _PROCESS_BYTES, _FAST_DDS = 12, b"\x01\x0f"
 _MACHINE_AND_PROCESS_BYTES = 6  # of an id of Fast DDS
@@ -155,14 +157,17 @@ class Listener:
             self._context.shutdown()
 
     def is_done(self, seconds: float) -> bool:
-        """True after this time, and when the tables of all boards are complete or do not grow any more."""
+        """True after this time, when the tables of all boards are complete and the topics that have messages have
+        enough, or nothing of this grows any more."""
         now_s = time.monotonic()
         self.seen.seconds = now_s - self._begun_s
-        objects = sum(len(self.seen.objects(one)) for one in self.seen.tellers())
-        if objects > self._known:
-            self._known, self._grown_s = objects, now_s
-        is_whole = all(map(self.seen.is_whole, self.seen.tellers())) or now_s - self._grown_s > _TABLE_S
-        return self.seen.seconds >= seconds and is_whole
+        boards = self.seen.tellers()
+        counts = [min(len(one.arrivals), _ENOUGH) for one in self.seen.topics.values() if one.arrivals]
+        known = sum(len(self.seen.objects(one)) for one in boards) + sum(counts)
+        if known > self._known:
+            self._known, self._grown_s = known, now_s
+        is_whole = all(map(self.seen.is_whole, boards)) and all(count == _ENOUGH for count in counts)
+        return self.seen.seconds >= seconds and (is_whole or now_s - self._grown_s > _GROWTH_S)
 
     def step(self) -> None:
         now_s = time.monotonic()
@@ -208,15 +213,18 @@ class Listener:
                 self.seen.services |= {one: _full(name, space) for one in served if not is_of_every_node(one)}
 
     def _subscribe(self, name: str, kind: str) -> None:
-        from tide_tools.run.messages import MessageError, message_class
-        from tide_tools.watch.topics import quality
+        from rclpy.qos import QoSProfile, ReliabilityPolicy
 
+        package, folder, short = kind.split("/")
         try:
-            made = message_class(kind)
-        except MessageError as error:
-            self.unknown[name] = str(error)
+            module = importlib.import_module(f"{package}.{folder}")
+            whole, _, part = short.partition("_")  # the feedback of an action has no class of its own
+            made = getattr(module, whole).Impl.FeedbackMessage if part else getattr(module, short)
+        except (ImportError, AttributeError):
+            self.unknown[name] = f"its type {kind} is not installed here; install or source it"
             return
-        self._subscriptions[name] = self._node.create_subscription(made, name, lambda _: None, quality(1000), raw=True)
+        quality = QoSProfile(depth=1000, reliability=ReliabilityPolicy.BEST_EFFORT)
+        self._subscriptions[name] = self._node.create_subscription(made, name, lambda _: None, quality, raw=True)
 
 
 def _taken(subscription: Subscription[Any]) -> Iterator[tuple[bytes, dict[str, int]]]:
