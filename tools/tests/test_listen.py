@@ -109,7 +109,8 @@ def test_a_boards_table_and_the_graph_give_the_whole_chain() -> None:
     assert isinstance(line, SerialLink) and (line.baud, line.mtu_bytes, line.source) == (921_600, 256, "guessed")
     loads = {chain.name: chain.period_ns // MS for chain in system.chains[2:]}
     assert loads == {"base_timer_2": 500, "base_reports": 250}
-    assert system.chain("base_reports").callbacks[0].sent_bytes == 310
+    reports = system.chain("base_reports")
+    assert (reports.priority, reports.callbacks[0].sent_bytes) == (1, 310), "less urgent than a longer period"
     assert (brake.source, system.chain("log_request").source) == (None, "guessed"), "the deadline of a branch"
     assert notes == [] and "deadline_ms = 60 # stated by the firmware" in text
 

@@ -451,7 +451,8 @@ def test_clients_that_are_told_of_in_turns_stay_until_they_are_missed(monkeypatc
 
 def test_other_programs_are_told_with_their_words_and_the_watch_is_not() -> None:
     agents = Agents()
-    agents.take(array(1, of("motor: budget", "board", 1, lane="control"), of("tide_watch: chain x", "s", 2)))
+    table = of("motor: object 1", "board", objects=3)  # for tide trace describe
+    agents.take(array(1, of("motor: budget", "board", 1, lane="control"), of("tide_watch: chain x", "s", 2), table))
     assert [(one.name, one.level, one.values) for one in agents.programs.values()] == [
         ("motor: budget", "warning", {"lane": "control"})
     ]

@@ -122,7 +122,8 @@ class Callback:
     """A callback that was seen. process: what identifies its executor. runs: how often its time was measured; 0: the
     time is unknown. measured: what the time is, if it is not the time from start to end. rate: how period_ns was found,
     of a callback that begins a chain; an event begins it if is_event is set. way: why it is taken to publish what it
-    publishes; empty: this was seen. level: of a board's callback; 0: its program declares no chain for it."""
+    publishes; empty: this was seen. level: of a board's callback; 0: its program declares no chain for it; -1: it is
+    the least urgent."""
 
     process: Hashable
     label: str
@@ -508,7 +509,12 @@ class _Writer:
         reliable = {self.messages[one].is_reliable for one in self._topics(chain) if one in self.messages}
         has_deadline = stated is not None and stated.deadline_ns > 0
         yield from ("", "[[chains]]", f'name = "{chain.name}"')
-        by = f"the firmware has level {chain.level}" if chain.level else "guessed: the shorter the period, the higher"
+        by = (
+            f"the firmware has level {chain.level}"
+            if chain.level > 0
+            else "guessed: the shorter the period, the higher"
+        )
+        by = "the least urgent in the firmware" if chain.level < 0 else by
         yield f"priority = {priority} # {by}"
         yield f"period_ms = {milliseconds(start.period_ns, ROUND_FLOOR)} # {start.rate}"
         if stated is not None and has_deadline:

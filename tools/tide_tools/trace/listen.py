@@ -545,7 +545,7 @@ class _Robot:
             self.notes.append(
                 f"{node} reported {len(objects)} of {objects[0].number('objects')} objects: listen longer"
             )
-        elif is_board and not any(one.level for _, one in board.callbacks):
+        elif is_board and not any(one.level > 0 for _, one in board.callbacks):
             self.notes.append(
                 f"{node} declares no chain: the priorities of its chains here are not those of its firmware"
             )
@@ -559,6 +559,7 @@ class _Robot:
                 timers += self._publish(node, topic, board, subscriptions, timers)
         if is_board and (rate := rate_of(self.seen.reports.get(node, []))) is not None:
             made = Callback(node, f"{node}_reports", period_ns=rate.period_ns or rate.mean_ns, rate=rate.text)
+            made.level = -1
             made.publishes.append(_DIAGNOSTICS)
             timers.append(made)
         live = [one for topic, one in subscriptions.items() if self.rates.get(topic) is not None]
