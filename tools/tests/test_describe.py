@@ -64,6 +64,22 @@ def test_the_margin_is_added_to_what_was_seen(tmp_path: Path) -> None:
     assert (timer.least_ns, timer.execution_ns) == (4_000_000, 6_750_000)
 
 
+def test_each_number_has_its_source_and_guesses_guarantee_nothing(tmp_path: Path) -> None:
+    system = described(tmp_path, TRACE)
+    assert {chain.source for chain in system.chains} == {"guessed"}, "no trace knows a deadline"
+    assert system.chain("camera_timer").callbacks[0].source.startswith("measured 6 times on ")
+    text = (tmp_path / "seen.toml").read_text(encoding="utf-8")
+    for mark in (
+        "period_ms = 50 # stated",
+        "deadline_ms = 50 # guessed",
+        "payload_bytes = 1 } # guessed",
+        "lanes = 2 # ",
+    ):
+        assert mark in text
+    status, output = tide("check", tmp_path / "seen.toml")
+    assert status == 1 and output.startswith("no guarantee yet: with the guesses of tide trace describe")
+
+
 def test_times_of_day_pass_midnight() -> None:
     lines = [
         "[23:59:59.999999000] (+?.?????????) robot ros2:callback_start: { vpid = 1, vtid = 2 }, { callback = 0x1F }",

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record and convert traces, read measured execution times, and make descriptions from ROS 2 traces."""
+"""Record and convert traces, read measured execution times, and describe running systems and ROS 2 traces."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Record and convert traces, read measured execution times, and make descriptions from ROS 2 traces.",
+    help="Record and convert traces, read measured execution times, and describe running systems and ROS 2 traces.",
 )
 _STEP_S = 0.05
 
