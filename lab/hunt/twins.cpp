@@ -121,7 +121,7 @@ std::vector<Twin> twins() {
     }
     if (quarry.name == "single-any-order" || quarry.name == "casini2019-published")
       all.push_back(twin_of(quarry, "the shortest other chain", shortest_other));
-    if (quarry.name == "single-ready-sets" || quarry.name == "single-wait-sets")
+    if (quarry.name == "single-ready-sets" || quarry.name == "single-wait-sets" || quarry.name == "single-fifo")
       all.push_back(twin_of(quarry, "the shortest callback of another", shortest_callback));
     if (quarry.name == "single-priority") all.push_back(twin_of(quarry, "blocking", blocking));
     if (quarry.name == "single-ready-sets" || quarry.name == "single-wait-sets" || quarry.name.starts_with("blass2021"))

@@ -205,6 +205,7 @@ Chain to_chain(const ChainEntry &entry, const std::vector<std::string> &groups) 
 constexpr std::pair<const char *, Policy> kPolicies[] = {{"any_order", Policy::any_order},
                                                          {"default", Policy::ready_set},
                                                          {"wait_set", Policy::wait_set},
+                                                         {"fifo", Policy::fifo},
                                                          {"priority", Policy::priority}};
 
 }  // namespace

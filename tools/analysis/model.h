@@ -86,8 +86,8 @@ inline Linear stair(time_ns window_ns, time_ns offset_ns, time_ns period_ns) {
 // Which ready callback a free lane takes. any_order: an arbitrary one. ready_set: one from a cached set that contains
 // each callback once, while timers enter the set as they expire (TIDE_POLICY_READYSET; the model of Casini et al. 2019
 // and Blass et al. 2021). wait_set: one from such a set in which timers are cached, too (rclcpp of Jazzy on one
-// thread). priority: always the most important one.
-enum class Policy { any_order, ready_set, wait_set, priority };
+// thread). fifo: the one that became ready first (rclcpp's EventsExecutor). priority: always the most important one.
+enum class Policy { any_order, ready_set, wait_set, fifo, priority };
 
 // True if a bound proved for one policy also holds for an executor with another policy. The bound for ready_set holds
 // for wait_set, too, because a cached timer runs at most as often as a live one.
@@ -96,7 +96,7 @@ constexpr bool holds_for(Policy proved, Policy executor) {
          (proved == Policy::ready_set && executor == Policy::wait_set);
 }
 
-// The names used in descriptions and results: "any_order", "default", "wait_set", "priority".
+// The names used in documents and results: "any_order", "default", "wait_set", "fifo", "priority".
 const char *name_of(Policy policy);
 std::optional<Policy> policy_of(std::string_view name);
 

@@ -170,7 +170,7 @@ Description description_of(const nb::dict &document) {
       if (const auto known = policy_of(policy)) {
         executor.policy = *known;
       } else {
-        of.error("'policy' must be \"priority\", \"default\", \"wait_set\" or \"any_order\"");
+        of.error("'policy' must be \"priority\", \"default\", \"wait_set\", \"fifo\" or \"any_order\"");
       }
       if (of.has("threads") && of.has("lanes")) of.error("has both 'threads' and 'lanes'");
       time_ns threads = 0;

@@ -106,6 +106,7 @@ class RandomSystem {
     for (const Lane &lane : executor.lanes()) scenario.lanes.push_back(slots(lane, 4 * end));
     for (size_t chain = 0; chain < executor.chains().size(); ++chain) scenario.registration.push_back(chain);
     std::shuffle(scenario.registration.begin(), scenario.registration.end(), random_);
+    if (executor.policy() == Policy::fifo) scenario.publishes_first = chance(50);
     return scenario;
   }
 

@@ -456,6 +456,26 @@ std::optional<Found> by_priority_found(const Executor &executor, size_t index, E
       blocking_ns);
 }
 
+// Greatest execution of any `count` successive callbacks from index `first` on.
+time_ns longest_row_ns(const Chain &chain, time_ns count, size_t first) {
+  const std::vector<Callback> &callbacks = chain.callbacks;
+  time_ns row_ns = 0, longest_ns = 0;
+  for (size_t place = first; place < callbacks.size(); ++place) {
+    row_ns += callbacks[place].execution_ns;
+    const auto left = static_cast<time_ns>(place) - count;
+    if (left >= static_cast<time_ns>(first)) row_ns -= callbacks[static_cast<size_t>(left)].execution_ns;
+    longest_ns = std::max(longest_ns, row_ns);
+  }
+  return longest_ns;
+}
+
+// The longest busy window.
+std::optional<time_ns> busy_window_ns(const Executor &executor, Effort &effort) {
+  return least_window(executor, effort, longest_window_ns(executor), [&executor](time_ns window_ns) {
+    return released_ns(executor, window_ns, nullptr, [](size_t) { return true; }) - 1;
+  });
+}
+
 // For ready sets. Each callback runs at most once in a set; only live timers run as often as they are released. A
 // callback that becomes ready while a set is executed joins the next set. A chain of n callbacks therefore ends at the
 // latest after the rest of one set and n more sets, and an instance of another chain advances by at most one callback
@@ -464,9 +484,7 @@ class ReadySets {
  public:
   ReadySets(const Executor &executor, Effort &effort, bool live_timers)
       : executor_(executor), effort_(effort), live_timers_(live_timers), most_ns_(longest_window_ns(executor)) {
-    const auto length_ns = least_window(executor, effort, most_ns_, [&](time_ns window_ns) {
-      return released_ns(executor, window_ns, nullptr, [](size_t) { return true; }) - 1;
-    });
+    const auto length_ns = busy_window_ns(executor, effort);
     for (const Chain &chain : executor.chains())
       instances_.push_back(length_ns ? arrivals(chain, *length_ns) : kNeverNs);
   }
@@ -549,19 +567,6 @@ class ReadySets {
     return add(response_ns, chain.jitter_ns) > chain.period_ns ? std::nullopt : std::optional(response_ns);
   }
 
-  // Greatest execution of any `count` successive callbacks from index `first` on.
-  static time_ns longest_row_ns(const Chain &chain, time_ns count, size_t first) {
-    const std::vector<Callback> &callbacks = chain.callbacks;
-    time_ns row_ns = 0, longest_ns = 0;
-    for (size_t place = first; place < callbacks.size(); ++place) {
-      row_ns += callbacks[place].execution_ns;
-      const auto left = static_cast<time_ns>(place) - count;
-      if (left >= static_cast<time_ns>(first)) row_ns -= callbacks[static_cast<size_t>(left)].execution_ns;
-      longest_ns = std::max(longest_ns, row_ns);
-    }
-    return longest_ns;
-  }
-
   const Executor &executor_;
   Effort &effort_;
   bool live_timers_;
@@ -576,6 +581,120 @@ std::optional<Found> ready_sets_found(const Executor &executor, size_t index, Ef
 
 std::optional<Found> wait_sets_found(const Executor &executor, size_t index, Effort &effort) {
   return ReadySets(executor, effort, false).bound(index);
+}
+
+// For a queue in order of arrival. An instance waits once for each of its callbacks: a turn is the time from the moment
+// at which this callback enters the queue to its end. The lane spends the first turn on the callback that runs at the
+// release and on what is in the queue, and each further turn on what has entered since the last one. In each turn at
+// most one callback of another instance runs, since it publishes the next one when it has started, behind the callback
+// of this turn. So in n turns, an instance that was pending at the release runs at most n + 1 successive callbacks: the
+// one that had started, and one in each turn. An instance that is released in turn m runs at most its first n - m. No
+// turn is longer than a callback ever waits and runs, counted from the start of a busy window.
+class ArrivalOrder {
+ public:
+  ArrivalOrder(const Executor &executor, Effort &effort) : executor_(executor), supply_(executor.lanes()) {
+    const auto busy_ns = busy_window_ns(executor, effort);
+    if (!busy_ns) return;
+    busy_ns_ = *busy_ns;
+    turn_ns_ = longest_turn_ns(effort);
+    // An instance is pending for as long as its response at most, and each bound that is found from these responses
+    // lowers the next ones.
+    for (const Chain &chain : executor.chains())
+      responses_ns_.push_back(std::min(busy_ns_, multiply(turn_ns_, static_cast<time_ns>(chain.callbacks.size()))));
+    bool lower = true;
+    for (int round = 0; lower && round < kMostRounds; ++round) {
+      lower = false;
+      for (size_t index = 0; index < responses_ns_.size(); ++index) {
+        const time_ns turns = static_cast<time_ns>(executor.chains()[index].callbacks.size());
+        effort.left -= turns * turns * static_cast<time_ns>(responses_ns_.size());
+        if (effort.left <= 0) return;
+        const time_ns response_ns = response(index, nullptr);
+        lower = lower || response_ns < responses_ns_[index];
+        responses_ns_[index] = std::min(responses_ns_[index], response_ns);
+      }
+    }
+  }
+
+  std::optional<Found> bound(size_t index) {
+    if (responses_ns_.empty()) return std::nullopt;
+    const Chain &chain = executor_.chains()[index];
+    Breakdown parts;
+    parts.interference_ns.assign(executor_.chains().size(), 0);
+    const time_ns bound_ns = response(index, &parts.interference_ns);
+    parts.precedence_ns = chain.execution_ns - chain.last_ns;
+    std::swap(parts.own_ns, parts.interference_ns[index]);
+    return found(executor_, index, bound_ns, std::move(parts));
+  }
+
+ private:
+  static constexpr int kMostRounds = 20;
+
+  // A callback that enters the queue at an offset in a busy window ends when the lane has done everything released up
+  // to then. The longest time is found where a release adds to this work.
+  time_ns longest_turn_ns(Effort &effort) const {
+    time_ns longest_ns = turn_ns(0);
+    for (const Chain &chain : executor_.chains()) {
+      for (time_ns at_ns = chain.period_ns - chain.jitter_ns; at_ns < busy_ns_; at_ns += chain.period_ns) {
+        if (!effort.spend(executor_)) return busy_ns_;
+        if (at_ns > 0) longest_ns = std::max(longest_ns, turn_ns(at_ns));
+      }
+    }
+    return longest_ns;
+  }
+
+  time_ns turn_ns(time_ns at_ns) const {
+    const time_ns work_ns = released_ns(executor_, at_ns + 1, nullptr, [](size_t) { return true; });
+    return supply_.window_for_ns(work_ns) - at_ns;
+  }
+
+  // The end of the last turn, counted from the release. shares_ns: executions by chain before the last callback.
+  time_ns response(size_t index, std::vector<time_ns> *shares_ns) const {
+    std::vector<time_ns> entered_ns{0};
+    time_ns own_ns = 0;
+    for (const Callback &callback : executor_.chains()[index].callbacks) {
+      time_ns work_ns = own_ns;
+      for (size_t other = 0; other < executor_.chains().size(); ++other) {
+        const time_ns share_ns = in_turns_ns(other, other == index ? 1 : 0, entered_ns);
+        if (shares_ns != nullptr) (*shares_ns)[other] = share_ns;
+        work_ns = add(work_ns, share_ns);
+      }
+      own_ns = add(own_ns, callback.execution_ns);
+      const time_ns end_ns = supply_.window_for_ns(add(work_ns, callback.execution_ns));
+      entered_ns.push_back(std::min(end_ns, add(entered_ns.back(), turn_ns_)));
+    }
+    return entered_ns.back();
+  }
+
+  // Execution of a chain's instances, except for `but` of them, in the turns that begin at these times.
+  time_ns in_turns_ns(size_t index, time_ns but, const std::vector<time_ns> &entered_ns) const {
+    const Chain &chain = executor_.chains()[index];
+    const auto released = [&](time_ns until_ns) {
+      return arrivals(chain, std::min(add(responses_ns_[index], until_ns), busy_ns_)) - but;
+    };
+    const size_t turns = entered_ns.size();
+    time_ns counted = released(0);
+    time_ns sum_ns = multiply(counted, longest_row_ns(chain, static_cast<time_ns>(turns) + 1, 0));
+    time_ns first_ns = 0;  // the first callbacks of an instance, of which there are fewer the later it is released
+    std::vector<time_ns> firsts_ns{0};
+    for (size_t place = 0; place < chain.callbacks.size() && place + 1 < turns; ++place)
+      firsts_ns.push_back(first_ns += chain.callbacks[place].execution_ns);
+    for (size_t turn = 1; turn < turns; ++turn) {
+      const time_ns more = released(entered_ns[turn]) - counted;
+      sum_ns = add(sum_ns, multiply(more, firsts_ns[std::min(turns - turn, firsts_ns.size() - 1)]));
+      counted += more;
+    }
+    return sum_ns;
+  }
+
+  const Executor &executor_;
+  Supply supply_;
+  time_ns busy_ns_ = 0;                // the longest busy window
+  time_ns turn_ns_ = 0;                // the longest turn
+  std::vector<time_ns> responses_ns_;  // of each chain, a response that none exceeds; empty: there is no bound
+};
+
+std::optional<Found> arrival_order_found(const Executor &executor, size_t index, Effort &effort) {
+  return ArrivalOrder(executor, effort).bound(index);
 }
 
 template <auto find>
@@ -610,7 +729,8 @@ struct Safe {
 };
 
 constexpr std::array kSafeOnes{Safe{"single-any-order", any_order_found}, Safe{"single-ready-sets", ready_sets_found},
-                               Safe{"single-wait-sets", wait_sets_found}, Safe{"single-priority", by_priority_found}};
+                               Safe{"single-wait-sets", wait_sets_found}, Safe{"single-fifo", arrival_order_found},
+                               Safe{"single-priority", by_priority_found}};
 
 constexpr std::array kEntries{
     SingleThreadAnalysis{"single-any-order", "one thread, any order: busy window", Policy::any_order, safe,
@@ -619,6 +739,8 @@ constexpr std::array kEntries{
                          ready_set, safe, bound_of<ready_sets_found>},
     SingleThreadAnalysis{"single-wait-sets", "one thread: each callback once a wait set, timers too", wait_set, safe,
                          bound_of<wait_sets_found>},
+    SingleThreadAnalysis{"single-fifo", "one thread, in order of arrival: turns", fifo, safe,
+                         bound_of<arrival_order_found>},
     SingleThreadAnalysis{"single-priority", "one thread, most important first: busy window", priority, safe,
                          bound_of<by_priority_found>},
     SingleThreadAnalysis{"casini2019-published", "one thread, any order: Casini et al. 2019, Lemma 8",

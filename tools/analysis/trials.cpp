@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <limits>
 #include <numeric>
 
@@ -303,6 +304,7 @@ class Machine {
     (at.head == kNone ? at.head : instances_[at.tail].next) = instance;
     at.tail = instance;
     ++waiting_;
+    if (executor_.policy() == Policy::fifo) queue_.push_back(station);
   }
 
   // A live timer enters the ready set at once, ahead of all callbacks that are not timers.
@@ -366,11 +368,29 @@ class Machine {
     return kNone;
   }
 
+  size_t take_first_ready() {
+    const auto first = std::find_if(queue_.begin(), queue_.end(), [this](size_t station) { return eligible(station); });
+    if (first == queue_.end()) return kNone;
+    const size_t taken = *first;
+    queue_.erase(first);
+    return taken;
+  }
+
+  size_t take() {
+    if (executor_.policy() == Policy::fifo) return take_first_ready();
+    return executor_.policy() == Policy::priority ? take_most_important() : take_of_ready_set();
+  }
+
+  // On one lane, the next callback cannot start before this one ends, even if it is ready.
+  bool publishes_first() const {
+    return scenario_.publishes_first && executor_.policy() == Policy::fifo && lanes_.size() == 1;
+  }
+
   void dispatch(time_ns now_ns) {
     for (size_t lane = 0; lane < lanes_.size(); ++lane) {
       if (waiting_ == 0) return;
       if (lanes_[lane].station != kNone || !edge(lane, now_ns).first) continue;
-      const size_t station = executor_.policy() == Policy::priority ? take_most_important() : take_of_ready_set();
+      const size_t station = take();
       if (station == kNone) return;
       Station &at = stations_[station];
       const size_t instance = at.head;
@@ -381,6 +401,7 @@ class Machine {
       const bool worst = release.execution_ns.empty();
       lanes_[lane] = {station, instance, worst ? at.execution_ns : release.execution_ns[at.callback]};
       hold(at, 1);
+      if (!at.last && publishes_first()) wait_at(station + 1, instance);
     }
   }
 
@@ -420,7 +441,7 @@ class Machine {
     if (at.last) {
       const size_t number = instances_[running.instance].number;
       schedule_.response_ns[at.chain][number] = now_ns - scenario_.releases[at.chain][number].at_ns;
-    } else {
+    } else if (!publishes_first()) {
       wait_at(running.station + 1, running.instance);
     }
     running.station = kNone;
@@ -434,6 +455,7 @@ class Machine {
   std::vector<size_t> order_;  // indexes of stations, in the executor's order
   std::vector<size_t> place_;  // position of each station in that order
   std::vector<size_t> ready_;  // the default executor's cached set
+  std::deque<size_t> queue_;   // with Policy::fifo: a station for each waiting instance, in order of arrival
   size_t waiting_ = 0;
   std::vector<Running> lanes_;
   std::vector<size_t> slots_;     // current or next supply slot of each lane

@@ -87,6 +87,8 @@ struct Scenario {
   // The order of the default executor's ready set: the chains in this order, each with its callbacks in order, but
   // timers before all others. Empty: the order of the executor.
   std::vector<size_t> registration;
+  bool publishes_first = false;  // with Policy::fifo: a callback makes the next one ready when it starts, not when it
+                                 // ends
 };
 
 struct Schedule {

@@ -155,7 +155,7 @@ def test_a_wrong_description_is_refused_with_a_line_for_each_entry() -> None:
     with pytest.raises(ValueError) as refused:
         native.bound_executors(document)
     assert str(refused.value).splitlines() == [
-        'executor \'first\': \'policy\' must be "priority", "default", "wait_set" or "any_order"',
+        'executor \'first\': \'policy\' must be "priority", "default", "wait_set", "fifo" or "any_order"',
         "executor 'first': has both 'threads' and 'lanes'",
         "executor 'first': 'threads' must be from 1 to 1024",
         "chain 'c0': 'priority' is missing",

@@ -60,9 +60,13 @@ TEST(SingleThread, ALiveTimerRunsManyTimesInAReadySet) {
 
 // A bound is used only for executors that have the order for which it is proved.
 TEST(SingleThread, ABoundIsUsedWhereItHolds) {
-  const std::vector<Policy> policies{Policy::any_order, Policy::ready_set, Policy::wait_set, Policy::priority};
-  const bool holds[4][4] = {
-      {true, true, true, true}, {false, true, true, false}, {false, false, true, false}, {false, false, false, true}};
+  const std::vector<Policy> policies{Policy::any_order, Policy::ready_set, Policy::wait_set, Policy::fifo,
+                                     Policy::priority};
+  const bool holds[5][5] = {{true, true, true, true, true},
+                            {false, true, true, false, false},
+                            {false, false, true, false, false},
+                            {false, false, false, true, false},
+                            {false, false, false, false, true}};
   for (size_t proved = 0; proved < policies.size(); ++proved) {
     for (size_t used = 0; used < policies.size(); ++used)
       EXPECT_EQ(holds_for(policies[proved], policies[used]), holds[proved][used]) << proved << ", " << used;
@@ -83,7 +87,8 @@ TEST(SingleThread, ABoundIsUsedWhereItHolds) {
 TEST(SingleThread, PartsAreTheWholeDemand) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     RandomSystem random(seed);
-    for (const Policy policy : {Policy::any_order, Policy::ready_set, Policy::wait_set, Policy::priority}) {
+    for (const Policy policy :
+         {Policy::any_order, Policy::ready_set, Policy::wait_set, Policy::fifo, Policy::priority}) {
       const Executor drawn = random.executor(policy, Deadlines::arbitrary, false, false, 3);
       const Executor executor = one_thread(policy, drawn.chains());
       int64_t work = 1'000'000'000;
@@ -110,6 +115,38 @@ TEST(SingleThread, AnInstanceComesNoFurtherThanACallbackInEachReadySet) {
       one_thread(Policy::ready_set, {make_chain({1}, 100, 100, 2), make_chain({2, 3, 4, 2}, 100, 100, 1)});
   EXPECT_EQ(bound_of("single-any-order", executor, 0), 11 + 1);
   EXPECT_EQ(bound_of("single-ready-sets", executor, 0), 3 + 4 + 1);  // the rest of one set: 3; the next: 4 + 1
+}
+
+// In a queue, a frequent chain goes ahead of another only with what has entered before. In any order, it goes ahead as
+// often as it is released.
+TEST(SingleThread, AQueueTakesWhatEnteredBefore) {
+  const std::vector<Chain> frequent{make_chain({1}, 100, 100, 3), make_chain({3}, 7, 100, 2),
+                                    make_chain({4}, 8, 100, 1)};
+  const Executor queue = one_thread(Policy::fifo, frequent);
+  EXPECT_EQ(bound_of("single-fifo", queue, 0), 1 + 3 + 4);  // all three released at once
+  EXPECT_EQ(bound_of("single-any-order", queue, 0), 5 * 3 + 4 * 4 + 1);
+  EXPECT_EQ(single_thread_bound(queue, 0), 8);
+  // The other chain has started a callback and published for the next one when the first chain is released.
+  const Executor chain =
+      one_thread(Policy::fifo, {make_chain({1}, 100, 100, 2), make_chain({2, 3, 4, 2}, 100, 100, 1)});
+  EXPECT_EQ(bound_of("single-fifo", chain, 0), 3 + 4 + 1);
+  Scenario scenario;
+  scenario.releases = {{{3, {}}}, {{0, {}}}};
+  scenario.publishes_first = true;
+  EXPECT_EQ(run_schedule(chain, scenario).worst_ns(0), 2 + 4 + 1);
+  scenario.publishes_first = false;
+  EXPECT_EQ(run_schedule(chain, scenario).worst_ns(0), 2 + 1);
+}
+
+// The bound for ready sets does not hold for a queue, which may contain a callback several times.
+TEST(SingleThread, AQueueMayContainACallbackTwice) {
+  const std::vector<Chain> chains{make_chain({1}, 100, 100, 3), make_chain({3}, 10, 100, 2),
+                                  make_chain({20}, 100, 100, 1)};
+  Scenario scenario;
+  scenario.releases = {{{20, {}}}, {{1, {}}, {11, {}}}, {{0, {}}}};
+  const time_ns worst_ns = run_schedule(one_thread(Policy::fifo, chains), scenario).worst_ns(0);
+  EXPECT_EQ(worst_ns, 3 + 3 + 1);
+  EXPECT_LE(worst_ns, bound_of("single-fifo", one_thread(Policy::fifo, chains), 0));
 }
 
 TEST(SingleThread, InstancesThatArePendingAtTheReleaseCount) {

@@ -65,7 +65,7 @@ class ChainAnswer:
     @property
     def holds_for(self) -> str:
         """The policy for which the bound is proved, which is the executor's or one that covers it: any_order, default,
-        wait_set or priority."""
+        wait_set, fifo or priority."""
     @property
     def response_ns(self) -> int | None: ...
     @property
