@@ -253,7 +253,7 @@ def test_what_has_no_bound_is_named_with_its_place(parts: tuple[str, ...], path:
     ("parts", "what"),
     [
         ((*TWO[:2], host("nav", link="uart_arm"), *TWO[3:]), "'nav' is on the host, which has no link of its own"),
-        ((*TWO[:2], host("nav", policy="batch"), *TWO[3:]), "'nav' is on the host, which has no policy of its own"),
+        ((*TWO[:2], host("nav", policy="batch"), *TWO[3:]), "'nav' is on the host, which has no executor 'batch'"),
         ((board("base", link="usb"), *TWO[1:]), "there is no link 'usb'; use one of: uart_base, uart_arm"),
         ((board("base", policy="fifo"), *TWO[1:]), "'policy' is 'fifo'"),
         ((*TWO, chain("a", 1, ("base", 1), ("nav", 1), link="uart_arm")), "touches no board on link 'uart_arm'"),

@@ -207,7 +207,7 @@ def test_host_systems_use_the_published_shape_in_its_safe_form(tmp_path: Path) -
     status, output = run(file, "--explain", "plan")
     assert status == 0 and "its last callback, on second" in output
     compared = checked(file, "--compare")["compared"]
-    assert [one["executor"] for one in compared] == ["default", "priority", "rclcpp", "any_order"]
+    assert [one["executor"] for one in compared] == ["default", "priority", "rclcpp", "events", "any_order"]
     assert run(file, "--executor", "tide")[0] == 2
 
 

@@ -222,9 +222,22 @@ class _Draw:
         document["chains"] = self.host_chains(document)
         if self.chance(self.of.own_priorities):
             self.give_priorities(document)
+        if self.of.names:
+            self.name_executors(document)
         return document
 
     # ---- the host ----
+
+    def name_executors(self, document: Document) -> None:
+        for host in document["executors"]:
+            several = ("multi_threaded", "events_cbg", "tide", "callback_isolated")
+            single = ("single_threaded", "events", "events", "events_cbg", "callback_isolated", "tide")
+            policy = host["policy"] = self.random.choice(single if host["lanes"] == 1 else several)
+            if policy == "callback_isolated":
+                host["lanes"] = 1
+                host["scheduling"] = "deadline" if "budget_ms" in host else "fifo"
+                for group in document["groups"]:
+                    group["kind"] = "exclusive" if group["executor"] == host["name"] else group["kind"]
 
     def hosts(self) -> list[Document]:
         count = self.random.choice(self.of.hosts)

@@ -51,6 +51,7 @@ class Family:
     delays: float = 0.0  # share of links that are networks with quantiles of their delays
     rtps: bool = False  # boards speak RTPS, one of several with an agent
     fragments: bool = False  # boards that speak RTPS also send samples longer than a datagram
+    names: bool = False  # hosts have the policies of ROS 2's executors
     levels: bool = False  # boards with equal priorities, with some that are no levels, and now and then with many
     # chains
 
@@ -99,6 +100,7 @@ FAMILIES = (
     Family("check-propagation", hosts=(2, 2, 3), lanes=(1, 1, 2), own_priorities=0.2, propagation=0.7),
     Family("check-rings", hosts=(2, 2, 3), lanes=(1, 1, 1, 2), rings=True),
     Family("check-everything", HOST_POLICIES, (1, 2, 3), _LANES, 0.5, groups=0.5, branches=0.5, budgets=0.3),
+    Family("check-names", ("described",), (1, 1, 2, 3), _LANES, groups=0.5, branches=0.3, budgets=0.15, names=True),
     Family("check-joins", lanes=_LANES, groups=0.3, branches=1, joins=0.8, own_priorities=0.2),
     Family("check-joins-several", hosts=(2, 2, 3), lanes=(1, 1, 2), groups=0.2, branches=1, joins=0.8, propagation=0.2),
     Family("check-paths", hosts=(1, 1, 2), lanes=_LANES, groups=0.2, branches=0.3, paths=1),

@@ -142,6 +142,12 @@ def _policy(described: str, asked: str) -> Callable[[Document], None]:
     return changed
 
 
+@_in_place_of(bounding, "with_threads")
+def _a_thread_for_each_callback(whole: Any, system: System) -> System:
+    threads: System = whole(system.with_callbacks(lambda one: one.model_copy(update={"group": None})))
+    return threads
+
+
 def _lanes(change: Callable[[Document], Document]) -> Callable[[Document], None]:
     def changed(document: Document) -> None:
         for executor in document["executors"]:
@@ -586,6 +592,8 @@ def twins() -> list[Twin]:
         ),
         Twin("ready sets for any order", "check-one-lane", _asked(_policy("priority", "default"))),
         Twin("timers that are cached", "check-one-lane", _asked(_policy("default", "wait_set"))),
+        Twin("a queue for any order", "check-one-lane", _asked(_policy("any_order", "fifo"))),
+        Twin("groups of isolated threads forgotten", "check-names", _a_thread_for_each_callback),
         Twin("one lane more", "check-lanes", _asked(_one_lane_more)),
         Twin("the lanes of another executor", "check-several", _asked(_shared_lanes)),
         Twin(

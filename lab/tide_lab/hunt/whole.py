@@ -37,8 +37,6 @@ from tide_tools.system.model import System
 # callback that starts at the instant of a release may be one that, for the bound, started before it. Each such case
 # makes a difference of one nanosecond; the drawn times are whole microseconds.
 INSTANT_NS = 1000
-# Executors of `tide check` that are not run, because none of the project's programs keeps expired timers in a wait set.
-UNPLAYABLE = ("rclcpp",)
 STEP = 0.02
 LIBRARY = "libtide_play.so"
 KEPT_FAILURES = 3  # for each block
@@ -173,8 +171,7 @@ def _hunt_file(file: Path, seed: int, trial: Trial, tally: Tally) -> None:
     tally.systems += 1
     source = random.Random(f"{seed} runs")
     hunt = _Hunt(system, file.read_text(encoding="utf-8"), 0, source, tally, seed)
-    executors = tuple(one for one in bounding.executors_for(system) if one not in UNPLAYABLE)
-    tally.accepted += hunt.run(executors, trial)
+    tally.accepted += hunt.run(bounding.executors_for(system), trial)
 
 
 def _reason(line: str) -> str:
@@ -215,7 +212,7 @@ class _Hunt:
             except NoBoundError as error:
                 self._tally.unplayed[error.findings[0].remedy] += 1
             except boards_play.UnplayableError as error:
-                self._tally.unplayed[str(error)] += 1
+                self._tally.unplayed[error.remedy or str(error)] += 1
             except AnalysisError as error:
                 self.fail(f"the analysis refuses it: {error}")
             except MissingBinaryError:
@@ -227,6 +224,7 @@ class _Hunt:
     def _player(self, bounds: Bounds) -> Player:
         if self._is_board:
             return boards_play.BoardsPlayer(self._system, self._executor, self._losses, self._source, bounds.needs)
+        host_play.require_queues_played(self._system, bounds)
         return host_play.HostPlayer(self._system, self._executor, self._source)
 
     @property

@@ -40,6 +40,7 @@ from tide_tools.analysis.lower import (
     makes_of,
     named,
     own_priorities,
+    policy_of,
     refuse_link,
     rtps_link_of,
     sections_of,
@@ -62,6 +63,7 @@ from tide_tools.analysis.result import (
     Share,
     alternative_name,
     chain_of,
+    fair_root,
     host_root,
     link_root,
     starvation_root,
@@ -73,7 +75,14 @@ from tide_tools.system.levels import too_many_levels
 from tide_tools.system.locate import Path
 from tide_tools.system.model import Chain, DataPath, Publication, System, nanoseconds
 from tide_tools.system.places import Executor, Line, RtpsLink, UdpLink, delays_at
-from tide_tools.system.servers import cores_of_boards, on_one_core, servers_of, with_servers
+from tide_tools.system.servers import (
+    cores_of_boards,
+    described_executor_of,
+    on_one_core,
+    servers_of,
+    with_servers,
+    with_threads,
+)
 
 if TYPE_CHECKING:
     from tide_tools.analysis.native import Assumption as NativeAssumption
@@ -811,20 +820,23 @@ def _findings(system: System, executor: str | None, losses: int) -> list[Finding
 
 
 CLIENT_EXECUTORS: tuple[ClientExecutor, ...] = ("tide", "lanes", "batch", "batch_stock", "batch_blocking")
-HOST_POLICIES: tuple[HostPolicy, ...] = ("default", "priority", "rclcpp", "any_order")
+HOST_POLICIES: tuple[HostPolicy, ...] = ("default", "priority", "rclcpp", "events", "any_order")
 
 
 def bounds_of(system: System, executor: str | None = None, losses: int = 0) -> Bounds:
     """The bounds of all chains and paths of a system. executor: the executor of the boards or, if no chain touches a
-    board, the policy of the host's executors; None: the described executors, and `default` on a host. Raises
-    NoBoundError or AnalysisError if no analysis supports the system."""
+    board, the policy of the host's executors; None: the described executors, and `default` on a host without a policy.
+    Raises NoBoundError or AnalysisError if no analysis supports the system."""
     if cores := cores_of_boards(system):
         return _with_cores(system, bounds_of(on_one_core(system), executor, losses), cores)
     if split := _where_no_publish_waits(system, executor):
         found = bounds_of(split, None, losses)
         return replace(found, executor=executor or described_executor(system))
-    bounds = _with_fragments(system, _bounds_of_chains(with_servers(system), executor, losses))
-    bounds = _with_pools(system, bounds)
+    serving = with_servers(system)
+    if executor not in HOST_POLICIES:
+        serving = with_threads(serving)
+    bounds = _without_unbounded(serving, executor, _bounds_of_chains(serving, executor, losses))
+    bounds = _with_pools(system, _with_fragments(system, bounds))
     if not is_on_host(system):
         bounds = replace(bounds, assumptions=(*bounds.assumptions, *_hops(system)))
     bounds = _with_delays(system, bounds)
@@ -1156,8 +1168,9 @@ def _bounds_of_chains(system: System, executor: str | None, losses: int) -> Boun
     if is_on_host(system) and has_bursts(system):
         return bursts_joined(system, executor, losses, lambda one: _bounds_of_chains(one, "any_order", losses))
     if is_on_host(system):
-        policy = next((name for name in HOST_POLICIES if name == executor), HOST_POLICIES[0])
-        if policy == "priority" and not own_priorities(system) and (findings := too_many_levels(system)):
+        policy = next((name for name in HOST_POLICIES if name == executor), None)
+        by_priority = any(policy_of(one, policy) == "priority" for one in system.executors if one.where == "host")
+        if by_priority and not own_priorities(system) and (findings := too_many_levels(system)):
             raise NoBoundError(findings)
         return _bounds_on_hosts(system, policy)
     asked = next((name for name in CLIENT_EXECUTORS if name == executor), None)
@@ -1173,7 +1186,7 @@ def _bounds_of_chains(system: System, executor: str | None, losses: int) -> Boun
     return _bounds_over_lines(system, asked, losses)
 
 
-def _bounds_on_hosts(system: System, policy: HostPolicy) -> Bounds:
+def _bounds_on_hosts(system: System, policy: HostPolicy | None) -> Bounds:
     if not any(chain.branches_from for chain in system.chains):
         return _bounds_where_instances_meet(system, policy)
     bounds = _bounds_where_instances_meet(without_joins(system), policy)
@@ -1234,6 +1247,7 @@ def _part_of(system: System, names: Sequence[str]) -> System:
     system."""
     chains = tuple(chain for chain in system.chains if chain.name in names)
     used = {one.executor for chain in chains for one in system.path(chain)}
+    used |= set(map(described_executor_of, used))
     executors = tuple(one for one in system.executors if one.name in used)
     on_board = any(one.where == "mcu" for one in executors)
     members = {one.group for chain in chains for one in chain.callbacks}
@@ -1308,7 +1322,7 @@ def _bounds_over_lines(
     return _link_bounds(system, asked or described_executor(system), answer)
 
 
-def _bounds_where_instances_meet(system: System, policy: HostPolicy) -> Bounds:
+def _bounds_where_instances_meet(system: System, policy: HostPolicy | None) -> Bounds:
     """Bounds of the host's chains. A callback never overlaps itself, so an instance may have to wait for the preceding
     one although a lane is free. The analysis ignores this wait in segments that end before the timer's next expiry by
     their bounds, which lowers the bounds considerably. It may: as long as no bound is exceeded, no instance meets the
@@ -1473,21 +1487,22 @@ _HOST_ASSUMPTIONS = (
 _SHORTEST = Assumption("shortest_execution", "no execution is shorter than its least_ms")
 
 
-def _host_bounds(system: System, policy: HostPolicy, answer: ExecutorsAnswer) -> Bounds:
+def _host_bounds(system: System, policy: HostPolicy | None, answer: ExecutorsAnswer) -> Bounds:
     told = {one.chain: one for one in answer.chains}
-    starving = _starving(system) if policy == "rclcpp" else {}
     chains = []
     proved: dict[str, set[str]] = {one.executor: set() for one in answer.chains}
     for chain in system.chains:
         stretches = [told[one.name] for one in stretches_of(system, chain)]
-        bound = _host_bound(system, chain, stretches, starving.get(chain.name))
+        bound = _host_bound(system, chain, stretches)
         if bound.bound_ns is not None:
             for one in stretches:
                 proved[one.executor].add(one.holds_for)
         chains.append(bound)
     met = all(chain.met for chain in chains)
     models = host_models(system, policy, proved)
-    return Bounds(system.name, policy, met, _by_urgency(chains), _host_assumptions(system), models)
+    described = any(one.policy is not None and one.where == "host" for one in system.executors)
+    name = policy or ("described" if described else HOST_POLICIES[0])
+    return Bounds(system.name, name, met, _by_urgency(chains), _host_assumptions(system), models)
 
 
 def _host_assumptions(system: System) -> tuple[Assumption, ...]:
@@ -1525,11 +1540,10 @@ def _propagation_ns(system: System, chain: Chain) -> int:
     return sum(hop_before(system, stretches, number) for number in range(1, len(stretches)))
 
 
-def _host_bound(system: System, chain: Chain, stretches: list[ChainAnswer], root: Root | None) -> ChainBound:
+def _host_bound(system: System, chain: Chain, stretches: list[ChainAnswer]) -> ChainBound:
     why = next((one.why for one in stretches if one.why is not None), None)
-    if root is None and why is not None:
+    if why is not None:
         root = host_root(system, why)
-    if root is not None:
         return ChainBound(chain.name, chain.priority, None, chain.deadline_ns, False, root=root)
     jitter_ns = system.timer_of(chain).jitter_ns
     under_way_ns = _propagation_ns(system, chain)
@@ -1576,20 +1590,35 @@ def _apart(parts: list[Share], waiting_ns: int) -> list[Share]:
     return [*told, ("lock_wait", waiting_ns - left_ns, None)] if waiting_ns > left_ns else told
 
 
-def _starving(system: System) -> dict[str, Root]:
-    """The chains that stock rclcpp may starve, and directly or indirectly all chains that share an executor with one of
-    them. None of these has a bound, because nothing limits when a starved chain runs."""
-    roots = {name: starvation_root(system, name, group) for name, group in shared_exclusive_groups(system).items()}
+def _without_unbounded(system: System, executor: str | None, bounds: Bounds) -> Bounds:
+    """Removes the bounds of the chains that an executor of the host may delay without limit, and directly or indirectly
+    of all chains that share an executor with one of them, because nothing limits when a delayed chain runs. Such
+    executors are rclcpp's MultiThreadedExecutor with an exclusive group of several callbacks, and isolated threads with
+    SCHED_OTHER."""
+    is_asked, groups = executor in HOST_POLICIES, shared_exclusive_groups(system)
+    places: dict[str, Root] = {}
+    for one in system.executors:
+        if one.where != "host":
+            continue
+        if one.name in groups and (executor == "rclcpp" if is_asked else one.policy == "multi_threaded"):
+            places[one.name] = starvation_root(system, one.name, groups[one.name])
+        if not is_asked and one.policy == "callback_isolated" and one.scheduling in (None, "other"):
+            places[one.name] = fair_root(system, one.name)
+    if not places:
+        return bounds
+    visited = {chain.name: {one.executor for way in system.ways(chain) for one in way} for chain in system.chains}
     found: dict[str, Root] = {}
     while True:
         before = len(found)
         for chain in system.chains:
-            places = [one.executor for one in stretches_of(system, chain)]
-            root = next((roots[place] for place in places if place in roots), None)
+            root = next((places[name] for name in places if name in visited[chain.name]), None)
             if root is None:
                 continue
             found.setdefault(chain.name, root)
-            for place in places:
-                roots.setdefault(place, root)
+            for name in visited[chain.name]:
+                places.setdefault(name, root)
         if len(found) == before:
-            return found
+            break
+    # If a chain has no bound for another reason either, this one comes first.
+    chains = tuple(replace(one, root=found.get(one.name, one.root)) for one in _without(bounds.chains, found))
+    return replace(bounds, met=bounds.met and not found, chains=chains)

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from tide_tools.analysis.result import (
     ITSELF,
@@ -928,14 +928,23 @@ def tree_findings(system: System, losses: int, waiting: set[str]) -> Iterator[Fi
 
 
 ClientExecutor = Literal["tide", "lanes", "batch", "batch_stock", "batch_blocking"]
-HostPolicy = Literal["default", "priority", "rclcpp", "any_order"]
+HostPolicy = Literal["default", "priority", "rclcpp", "events", "any_order"]
 # A host executor in documents that has no callbacks of the description: it only passes a message on.
 RELAY = "!relay"
 _POLICIES: dict[HostPolicy, str] = {
     "default": "default",
     "priority": "priority",
     "rclcpp": "wait_set",
+    "events": "fifo",
     "any_order": "any_order",
+}
+_DESCRIBED: dict[str, str] = {
+    "tide": "priority",
+    "single_threaded": "wait_set",
+    "multi_threaded": "wait_set",
+    "events": "fifo",
+    "events_cbg": "any_order",
+    "callback_isolated": "wait_set",
 }
 
 
@@ -962,7 +971,15 @@ def executor_of_board(board: Executor) -> ClientExecutor:
     """The executor that the description gives this board, by its policy and lanes."""
     if board.policy is None or board.policy == "tide":
         return "lanes" if board.lanes > 1 else "tide"
-    return board.policy
+    return cast("ClientExecutor", board.policy)
+
+
+def policy_of(executor: Executor, asked: HostPolicy | None) -> str:
+    """The order in which an executor of the host takes callbacks, in the words of the native analysis. asked: the
+    policy that all executors get; None: the described ones."""
+    if asked is None and executor.policy is not None:
+        return _DESCRIBED[executor.policy]
+    return _POLICIES[asked or "default"]
 
 
 def link_document(
@@ -1303,13 +1320,15 @@ def hop_before(system: System, stretches: list[Stretch], number: int) -> int:
     return system.hop_ns(stretches[number - 1].callbacks[-1], stretches[number].callbacks[0])
 
 
-def host_document(system: System, policy: HostPolicy = "default", meeting: Collection[str] = ()) -> Document:
+def host_document(system: System, asked: HostPolicy | None = None, meeting: Collection[str] = ()) -> Document:
     """The document of a system on the host, in the form of tools/analysis/native.cpp. In it, each segment is a separate
-    chain, and a branching chain has copies of the callbacks that it shares, which only adds work. meeting: the names of
-    the segments in which an instance may meet the preceding one."""
+    chain, and a branching chain has copies of the callbacks that it shares, which only adds work. asked: the policy of
+    all executors; None: the described ones. meeting: the names of the segments in which an instance may meet the
+    preceding one."""
     kinds = {group.name: group.kind for group in system.groups}
     lanes = {executor.name: executor.lanes for executor in system.executors}
-    own = policy == "priority" and own_priorities(system)
+    policies = {executor.name: policy_of(executor, asked) for executor in system.executors if executor.where == "host"}
+    own = own_priorities(system)
     makes_ns = makes_of(system)
     waits_ns = waits_of(system)
 
@@ -1338,7 +1357,8 @@ def host_document(system: System, policy: HostPolicy = "default", meeting: Colle
                 if group is not None:
                     groups[group] = callback.executor
                 more_ns = waits_ns.get(id(callback), 0) + makes_ns[callback.executor] * callback.count_sent
-                callbacks.append(_host_callback(callback, group, own, more_ns))
+                has_own = own and policies[callback.executor] == "priority"
+                callbacks.append(_host_callback(callback, group, has_own, more_ns))
             chains.append(
                 {
                     "name": one.name,
@@ -1362,7 +1382,7 @@ def host_document(system: System, policy: HostPolicy = "default", meeting: Colle
     executors = [
         {
             "name": one.name,
-            "policy": "any_order" if one.name in several else _POLICIES[policy],
+            "policy": "any_order" if one.name in several else policies[one.name],
             **_host_lanes(one),
         }
         for one in system.executors
@@ -1492,6 +1512,7 @@ TEXTS = {
     "wait sets of rclcpp on one thread run a timer no more often; not events executors)",
     "wait_set": "wait sets with cached timers: each callback once in a set, timers too (rclcpp 28 of Jazzy, "
     "SingleThreadedExecutor; not its EventsExecutor, and not tide's ready-set policy)",
+    "fifo": "a queue: the callback that became ready first, timers too (rclcpp's EventsExecutor)",
     "priority": "a free thread always takes the most urgent callback that is ready (tide's priorities, also in "
     "tide_ros; not rclcpp or rclpy)",
 }
@@ -1504,25 +1525,38 @@ CLIENT_TEXTS: dict[ClientExecutor, str] = {
     "until it is acknowledged",
 }
 # Policies for which bounds are proved; those whose bounds hold for more orders come first.
-_ORDER = ("any_order", "default", "wait_set", "priority")
+_ORDER = ("any_order", "default", "wait_set", "fifo", "priority")
+_NAMES = {
+    "single_threaded": "SingleThreadedExecutor",
+    "multi_threaded": "MultiThreadedExecutor",
+    "events": "EventsExecutor",
+    "events_cbg": "EventsCBGExecutor",
+    "callback_isolated": "a thread of CallbackIsolatedExecutor",
+    "tide": "tide_ros or tide_rclcpp",
+}
 STARVATION = "stock rclcpp may starve such a group (ros2/rclcpp#2360, #2645, #2702)"
 
 
-def host_models(system: System, policy: HostPolicy, proved: Mapping[str, Iterable[str]]) -> tuple[Model, ...]:
-    """What the bounds assume about the executors of the host. proved: for each executor, the policies for which its
-    bounds are proved."""
+def host_models(system: System, asked: HostPolicy | None, proved: Mapping[str, Iterable[str]]) -> tuple[Model, ...]:
+    """What the bounds assume about the executors of the host. asked: the policy of all of them; None: the described
+    ones. proved: for each executor, the policies for which its bounds are proved."""
     excluding = shared_exclusive_groups(system)
     models = []
     for executor in system.executors:
         if executor.name not in proved:
             continue
         model = max(proved[executor.name], key=_ORDER.index, default="any_order")
-        text = TEXTS[model]
+        text = _named_text(executor, model) if asked is None else TEXTS[model]
         group = excluding.get(executor.name)
-        if group is not None and policy != "rclcpp":
+        comes_back = asked != "rclcpp" if asked is not None else executor.policy is None
+        if group is not None and comes_back:
             text += _come_back(group, f"a lane passes over what group '{group}' excludes and comes back to it")
         models.append(Model(executor.name, model, text))
     return tuple(models)
+
+
+def _named_text(executor: Executor, model: str) -> str:
+    return TEXTS[model] if executor.policy is None else f"{_NAMES[executor.policy]}: {TEXTS[model]}"
 
 
 def line_models(system: System, asked: ClientExecutor | None) -> tuple[Model, ...]:
@@ -1536,7 +1570,8 @@ def line_models(system: System, asked: ClientExecutor | None) -> tuple[Model, ..
             models.append(Model(executor.name, client, CLIENT_TEXTS[client] + _other_lanes(system, executor, client)))
         if executor.where != "host" or executor.name not in used:
             continue
-        models.append(Model(executor.name, "any_order", TEXTS["any_order"] + _excluding(system, executor)))
+        text = _named_text(executor, "any_order") + _excluding(system, executor)
+        models.append(Model(executor.name, "any_order", text))
     return tuple(models)
 
 
@@ -1549,7 +1584,9 @@ def _other_lanes(system: System, executor: Executor, client: ClientExecutor) -> 
 
 def _excluding(system: System, executor: Executor) -> str:
     group = shared_exclusive_groups(system).get(executor.name)
-    return "" if group is None else _come_back(group, f"what group '{group}' excludes is come back to")
+    if group is None or executor.policy is not None:
+        return ""
+    return _come_back(group, f"what group '{group}' excludes is come back to")
 
 
 def _come_back(group: str, text: str) -> str:

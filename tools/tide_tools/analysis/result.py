@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tide_tools.analysis.sizing import Need, Use, Uses
 from tide_tools.system.locate import Path
 from tide_tools.system.model import System
-from tide_tools.system.servers import shared_of_group
+from tide_tools.system.servers import described_executor_of, shared_of_group
 
 if TYPE_CHECKING:
     from tide_tools.analysis.native import LinkChainAnswer, Shortfall
@@ -97,8 +97,8 @@ def label(part: Part) -> str:
 
 @dataclass(frozen=True)
 class Root:
-    """The first failure of the analysis. kind: overload, too_long, unsettled, effort, starvation, pools or, over a
-    line, link or busy. path: the entry of the description. part: the largest part of the value at which the analysis
+    """The first failure of the analysis. kind: overload, too_long, unsettled, effort, starvation, fair, pools or, over
+    a line, link or busy. path: the entry of the description. part: the largest part of the value at which the analysis
     gave up."""
 
     kind: str
@@ -133,7 +133,8 @@ def _chain_path(system: System, name: str) -> Path:
 
 
 def _executor_path(system: System, name: str) -> Path:
-    return ("executors", next(index for index, one in enumerate(system.executors) if one.name == name))
+    described = described_executor_of(name)
+    return ("executors", next(index for index, one in enumerate(system.executors) if one.name == described))
 
 
 def _most(part: Part | None) -> str:
@@ -193,9 +194,19 @@ def starvation_root(system: System, executor: str, group: str) -> Root:
     number = next(index for index, one in enumerate(system.groups) if one.name == group)
     what = (
         f"rclcpp's MultiThreadedExecutor may leave a callback of the exclusive group '{group}' waiting for ever "
-        "(ros2/rclcpp#2360, #2645, #2702); give the executor one lane or the callbacks groups of their own"
+        "(ros2/rclcpp#2360, #2645, #2702); give the executor one lane or the callbacks groups of their own, or use "
+        "EventsCBGExecutor"
     )
     return Root("starvation", ("groups", number), what, None, executor)
+
+
+def fair_root(system: System, executor: str) -> Root:
+    path = _executor_path(system, executor)
+    what = (
+        f"the threads of executor '{described_executor_of(executor)}' have SCHED_OTHER, which limits no delay; give "
+        'them SCHED_FIFO and a core each, and write scheduling = "fifo", or SCHED_DEADLINE, and write "deadline"'
+    )
+    return Root("fair", path, what, None, executor)
 
 
 def link_root(system: System, told: LinkChainAnswer) -> Root:

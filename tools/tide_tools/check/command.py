@@ -41,6 +41,7 @@ class ExecutorChoice(str, Enum):
     default = "default"
     priority = "priority"
     rclcpp = "rclcpp"
+    events = "events"
     any_order = "any_order"
 
 
@@ -76,8 +77,8 @@ def check(
             help="Executor of the boards: tide, lanes (tide with preemptive lanes), batch (rclc; publishing never "
             "waits), batch_stock (rclc; a reliable publish waits), batch_blocking (rclc; each publish waits). For a "
             "system without boards: default (ready sets; timers run whenever they expire), priority (most urgent "
-            "callback first), rclcpp (stock; timers run once in a ready set, groups may starve), any_order. Default: "
-            "the described executor.",
+            "callback first), rclcpp (stock; timers run once in a ready set, groups may starve), events (a queue in "
+            "order of arrival), any_order. Default: the described executors.",
         ),
     ] = None,
     losses: Annotated[int, typer.Option(min=0, max=16, help="Largest number of frames an instance may lose.")] = 0,
@@ -185,6 +186,8 @@ def _check(file: Path, wanted: _Wanted, console: Console) -> int:
         raise _BadInputError([f"{file}: no chain touches a board, so no frame can be lost; drop --losses"])
     bounds = _bounds(file, system, wanted.executor, wanted)
     every, refused = _compared(file, system, fitting, wanted) if wanted.compare else ([], {})
+    if every and is_on_host(system) and bounds.executor == "described":
+        every.insert(0, bounds)
     if wanted.plot is not None:
         _plot(bounds, wanted.plot, wanted.explain)
     numbers = origins_of(system)

@@ -18,6 +18,7 @@ from tide_tools.system.levels import check_levels
 from tide_tools.system.locate import Path
 from tide_tools.system.model import Callback, Chain, Publication, System, nanoseconds
 from tide_tools.system.places import Executor, Line
+from tide_tools.system.servers import described_executor_of, with_threads
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ def applied(system: System, choice: Choice) -> System:
     executors = tuple(
         executor.model_copy(
             update={"lanes": lanes, "budget_ms": Decimal(budget_ns) / 1_000_000}
-            | ({"policy": policies[executor.name]} if executor.policy is not None else {})
+            | ({"policy": policies[executor.name]} if executor.name in policies and executor.policy is not None else {})
         )
         for executor, lanes, budget_ns in zip(system.executors, choice.lanes, choice.budgets_ns, strict=True)
     )
@@ -131,10 +132,11 @@ def _sending_alone(callback: Callback, after: Callback) -> Callback:
 
 
 def cores_of(system: System, choice: Choice) -> float:
-    """Number of processors that the host's executors use. A lane counts as one processor, or as the share of one that
-    its budget is."""
+    """Number of processors that the host's executors use. A lane or thread counts as one processor, or as the share of
+    one that its budget is."""
+    threads = Counter(described_executor_of(one.name) for one in with_threads(system).executors)
     return sum(
-        lanes * _share(executor, budget_ns)
+        max(lanes, threads[executor.name] - 1) * _share(executor, budget_ns)
         for executor, lanes, budget_ns in zip(system.executors, choice.lanes, choice.budgets_ns, strict=True)
         if executor.where == "host"
     )
@@ -150,6 +152,8 @@ def _share(executor: Executor, budget_ns: int) -> float:
 
 Value = TypeVar("Value")
 QUANTA = (0, 64, 128, 256)
+# Executors of the host that have one thread, or whose groups determine their threads.
+_OWN_THREADS = ("single_threaded", "events", "callback_isolated")
 BUDGET_STEPS = (8, 32)  # budgets change in steps of these fractions (1/8, 1/32) of a lane's period
 
 
@@ -231,7 +235,7 @@ class Moves:
         for index, lanes in enumerate([] if self._keep_lanes else choice.lanes):
             executor = self._system.executors[index]
             on_mcu = executor.where == "mcu"
-            if policies.get(executor.name, "tide") != "tide":
+            if policies.get(executor.name, "tide") != "tide" or executor.policy in _OWN_THREADS:
                 continue
             for option in (1, levels_of(self._system, executor.name)) if on_mcu else (lanes - 1, lanes + 1):
                 if option >= 1 and option != lanes:
@@ -266,7 +270,9 @@ class Moves:
         """Moves that put a callback, or all callbacks of a chain from one on, on another executor of the host."""
         if self._keep_places:
             return
-        hosts = [executor.name for executor in self._system.executors if executor.where == "host"]
+        # each thread of callback_isolated occupies a processor, and its callbacks stay where they are
+        isolated = [one.name for one in self._system.executors if one.policy == "callback_isolated"]
+        hosts = [one.name for one in self._system.executors if one.where == "host" and one.name not in isolated]
         for index, chain in enumerate(self._system.chains):
             places = choice.places[index]
             for position, callback in enumerate(chain.callbacks):
@@ -285,7 +291,8 @@ class Moves:
         this = (chain.name, callback.name)
         branched = any(this in (other.branches_from, *other.joins) for other in self._system.chains)
         exclusive = any(group.name == callback.group and group.kind == "exclusive" for group in self._system.groups)
-        return self._system.where(callback) == "host" and not exclusive and not branched
+        executor = self._system.executor(callback.executor)
+        return executor.where == "host" and executor.policy != "callback_isolated" and not exclusive and not branched
 
     def _budgets(self, choice: Choice) -> Iterator[Choice]:
         """Moves that raise or lower a budget by one step, or lower one budget and raise another by a step. Only if the

@@ -20,9 +20,10 @@ from tide_tools.analysis.sizing import Need
 from tide_tools.play.paths import Instance
 from tide_tools.play.server import Played
 from tide_tools.system.levels import levels_of_boards
+from tide_tools.system.locate import Path
 from tide_tools.system.model import Callback, Chain, Publication, Reply, Request, System, nanoseconds
 from tide_tools.system.places import Delays, Executor, Line, Network, RtpsLink, UdpLink, delays_at
-from tide_tools.system.servers import servers_of
+from tide_tools.system.servers import servers_of, with_threads
 
 PROGRAM = "tide-sim"
 MICROSECOND = 1000
@@ -207,7 +208,12 @@ def meeting(marks_ns: Sequence[Sequence[int]], periods_ns: Sequence[int], source
 
 
 class UnplayableError(Exception):
-    """The simulator cannot play this description; the text is the reason."""
+    """The simulator cannot play this description; the text is the reason. path: the entry of the description, if the
+    reason is one, with a remedy."""
+
+    def __init__(self, what: str, path: Path = (), remedy: str = "") -> None:
+        super().__init__(what)
+        self.path, self.remedy = path, remedy
 
 
 def require_no_losses_of_events(system: System, losses: int) -> None:
@@ -304,6 +310,7 @@ class BoardsPlayer:
     def __init__(
         self, system: System, executor: str, losses: int, source: random.Random, needs: Sequence[Need] | None = None
     ) -> None:
+        system = with_threads(system)
         self._random, self._losses, self._system, self._executor = source, losses, system, executor
         if needs is None:
             needs = bounds_of(system, executor, losses).needs

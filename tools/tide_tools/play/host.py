@@ -6,14 +6,18 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from tide_tools.analysis.bounds import HOST_POLICIES
+from tide_tools.analysis.lower import policy_of
+from tide_tools.analysis.result import Bounds
 from tide_tools.play.boards import (
     MEETING,
     MICROSECOND,
     Ran,
+    UnplayableError,
     Worst,
     all_runs,
     beside_worst,
@@ -28,7 +32,7 @@ from tide_tools.play.paths import Instance
 from tide_tools.play.server import Played
 from tide_tools.system.levels import LevelError, priorities_of
 from tide_tools.system.model import Callback, Publication, System
-from tide_tools.system.servers import servers_of, with_servers
+from tide_tools.system.servers import servers_of, serving_several, with_servers, with_threads
 
 Policy = Literal["tide", "readyset"]
 _DEPTH = 64  # depth of each subscription's queue, so large that no message is dropped
@@ -51,25 +55,49 @@ class HostRun:
     seed: int
 
 
-def _priorities(system: System, policy: str) -> dict[int, int]:
-    """Priorities by identity of a callback. Empty if there are more priorities than levels, but the policy does not use
+def _priorities(system: System, orders: Collection[str]) -> dict[int, int]:
+    """Priorities by identity of a callback. Empty if there are more priorities than levels, but no executor uses
     them."""
     try:
         return priorities_of(system)
     except LevelError:
-        if policy == "priority":
+        if "priority" in orders:
             raise
         return {}
 
 
+def require_queues_played(system: System, bounds: Bounds) -> None:
+    """Raises UnplayableError if a chain without bursts may have two instances in the queue of an EventsExecutor. The
+    shipped executor gives each callback one place in its queue, which is that of its first message."""
+    asked = next((one for one in HOST_POLICIES if one == bounds.executor), None)
+    queues = {
+        one.name: index
+        for index, one in enumerate(system.executors)
+        if one.where == "host" and one.lanes == 1 and policy_of(one, asked) == "fifo"
+    }
+    for chain in bounds.chains if queues else ():
+        described = system.chain(chain.name)
+        name = next((one.executor for one in system.path(described) if one.executor in queues), None)
+        if name is not None and not (chain.bound_ns is not None and chain.bound_ns <= described.period_ns):
+            what = f"two instances of chain '{chain.name}' may be in the queue of executor '{name}' at once"
+            raise UnplayableError(what, ("executors", queues[name], "policy"), "lengthen period_ms, or leave it out")
+
+
 class HostPlayer:
-    """Draws runs of the host's executors with one policy, and makes their plans. The caller provides the random
-    numbers."""
+    """Draws runs of the host's executors, and makes their plans. policy: that of all executors, or `described`. The
+    caller provides the random numbers."""
 
     def __init__(self, system: System, policy: str, source: random.Random) -> None:
-        self._system = system = with_servers(system)
+        self._system = system = with_threads(with_servers(system))
         self._random = source
-        self._policy = policy
+        asked = next((one for one in HOST_POLICIES if one == policy), None)
+        several = serving_several(system)
+        # the order in which each executor takes callbacks
+        self._orders = {
+            one.name: "any_order" if one.name in several else policy_of(one, asked)
+            for one in system.executors
+            if one.where == "host"
+        }
         entries = [(chain, callback) for chain in system.chains for callback in chain.callbacks]
         self._callbacks: list[Callback] = [callback for _, callback in entries]
         self._names = {id(callback): f"{chain.name}.{callback.name}" for chain, callback in entries}
@@ -83,11 +111,17 @@ class HostPlayer:
         self._jitters_ns = {place: chain.jitter_ns for place, chain in timers.items()}
         self._bursts = {place: chain.burst for place, chain in timers.items()}
         self._timers = list(self._periods_ns)
+        # On a thread that caches or queues expired timers, these are messages from outside, as events are.
+        lanes = {one.name: one.lanes for one in system.executors}
+        queues = [name for name, order in self._orders.items() if order in ("wait_set", "fifo") and lanes[name] == 1]
+        self._from_outside = {
+            place for place in timers if entries[place][1].kind == "event" or entries[place][1].executor in queues
+        }
         firsts = {chain.name: place for place, chain in timers.items()}
         self._timer_of = [self._timers.index(firsts[system.timer_of(chain).name]) for chain in system.chains]
         self._own_marks_ns = [marks_of(system, chain) for chain in timers.values()]
         self._marks_ns = [0, *self._sums(system)]
-        given = _priorities(system, policy)
+        given = _priorities(system, self._orders.values())
         place_of = {id(one): place for place, one in enumerate(self._callbacks)}
         self._on_path = [{place_of[id(one)] for one in system.path(chain)} for chain in system.chains]
         # A server that several chains call has one priority, the highest of its occurrences.
@@ -100,7 +134,8 @@ class HostPlayer:
             plan_line("path", {"name": chain.name, "callbacks": ",".join((*before, *map(self._name, path)))})
             for chain in system.chains
             for path in [system.path(chain)]
-            for before in [[f"{_OUTSIDE}.{self._name(path[0])}"] if path[0].kind == "event" else []]
+            for outside in [place_of[id(path[0])] in self._from_outside]
+            for before in [[f"{_OUTSIDE}.{self._name(path[0])}"] if outside else []]
         ]
         self.chain_names = [chain.name for chain in system.chains]
 
@@ -182,7 +217,7 @@ class HostPlayer:
             one, other = (source.randrange(len(registration)) for _ in range(2))
             registration[one], registration[other] = registration[other], registration[one]
             return replace(run, registration=tuple(registration))
-        if self._policy == "any_order" and kind < 0.95:
+        if "any_order" in self._orders.values() and kind < 0.95:
             return replace(run, priorities=self._drawn_priorities())
         if any(one.budget_ms for one in self._system.executors) and kind < 0.9:
             return replace(run, anywhere=not run.anywhere)
@@ -199,16 +234,20 @@ class HostPlayer:
         """The runs of the chain's callbacks, and the runs of other timers' chains."""
         places = [(place, self._callbacks[place].executor) for place in run.registration]
         roots = [place for place in run.registration if place in self._periods_ns]
-        roots.sort(key=lambda place: self._callbacks[place].kind == "event")  # in a plan, events come after timers
+        roots.sort(key=lambda place: place in self._from_outside)  # in a plan, these come after timers
         ran = all_runs(worst.played, places, [self._timers.index(place) for place in roots])
         return own_and_others(ran, self._timer_of[worst.chain], self._on_path[worst.chain])
 
     def _drawn_priorities(self) -> tuple[int, ...]:
-        """The priorities of callbacks in a run. For a policy with any order they are random, because this order is one
-        of those that the bounds allow."""
-        if self._policy != "any_order":
-            return self._priorities
-        return self._as_one([self._random.randint(1, 9) for _ in self._callbacks])
+        """The priorities of callbacks in a run. On an executor with any order they are random, because this order is
+        one of those that the bounds allow; in a queue, they are equal."""
+        orders = [self._orders.get(callback.executor) for callback in self._callbacks]
+        return self._as_one(
+            [
+                self._random.randint(1, 9) if order == "any_order" else 1 if order == "fifo" else given
+                for order, given in zip(orders, self._priorities, strict=True)
+            ]
+        )
 
     def _as_one(self, priorities: list[int]) -> tuple[int, ...]:
         for places in self._servers:
@@ -245,10 +284,10 @@ class HostPlayer:
         return played
 
     def plan(self, run: HostRun, horizon_ns: int, dispatch_us: float = 0) -> str:
-        policy = "readyset" if self._policy == "default" else "tide"
         lines = [f"seed={run.seed}", f"horizon_us={_us(horizon_ns)}", f"settle_us={_SETTLE_US}"]
         lines.append(f"extremes={str(run.extremes).lower()}")
         for executor in self._system.executors:
+            policy = "readyset" if self._orders.get(executor.name) in ("default", "wait_set") else "tide"
             fields: dict[str, object] = {"name": executor.name, "lanes": executor.lanes, "policy": policy}
             if dispatch_us:
                 fields["dispatch_us"] = f"{dispatch_us:g}"
@@ -259,7 +298,7 @@ class HostPlayer:
             lines.append(plan_line("executor", fields))
         offsets_ns = dict(zip(self._timers, run.offsets_ns, strict=True))
         lines += [self._callback(place, run, offsets_ns) for place in run.registration]
-        lines += self._events(offsets_ns)
+        lines += self._events(run, offsets_ns)
         for sender, every, receivers in self._messages:
             fields = {"name": f"{self._name(sender)}.{every}", "from": self._name(sender)}
             fields |= {"to": ",".join(map(self._name, receivers)), "bytes": _BYTES, "depth": _DEPTH, "every": every}
@@ -283,22 +322,30 @@ class HostPlayer:
             fields["locks"] = self._locks[place]
         if id(callback) in self._joining:
             fields["joins"] = "true"
-        if place in offsets_ns and callback.kind == "timer":
-            fields |= {"period_us": _us(self._periods_ns[place]), "phase_us": _us(offsets_ns[place])}
-            fields["jitter_us"] = _us(self._jitters_ns[place] if run.late else 0)
+        if place in offsets_ns and place not in self._from_outside:
+            fields |= self._expiry(place, run, offsets_ns)
         return plan_line("callback", fields)
 
-    def _events(self, offsets_ns: dict[int, int]) -> Iterator[str]:
-        """Lines of the plan for events of the host. They are messages from outside, which an executor takes like those
-        of a subscription."""
-        events = [place for place in self._timers if self._callbacks[place].kind == "event"]
+    def _expiry(self, place: int, run: HostRun, offsets_ns: dict[int, int]) -> dict[str, object]:
+        late_ns = self._jitters_ns[place] if run.late else 0
+        return {
+            "period_us": _us(self._periods_ns[place]),
+            "phase_us": _us(offsets_ns[place]),
+            "jitter_us": _us(late_ns),
+        }
+
+    def _events(self, run: HostRun, offsets_ns: dict[int, int]) -> Iterator[str]:
+        """Lines of the plan for events and queued timers of the host. They are messages from outside, which an executor
+        takes like those of a subscription."""
+        events = [place for place in self._timers if place in self._from_outside]
         if events:
             yield plan_line("executor", {"name": _OUTSIDE, "lanes": len(events)})
         for place in events:
             name = self._name(self._callbacks[place])
             fields: dict[str, object] = {"name": f"{_OUTSIDE}.{name}", "on": _OUTSIDE, "execution_us": 0}
-            fields |= {"period_us": _us(self._periods_ns[place]), "phase_us": _us(offsets_ns[place])}
-            fields["burst"] = self._bursts[place]
+            fields |= self._expiry(place, run, offsets_ns)
+            if self._callbacks[place].kind == "event":
+                fields["burst"] = self._bursts[place]
             yield plan_line("callback", fields)
             sent: dict[str, object] = {"name": f"{_OUTSIDE}.{name}", "from": f"{_OUTSIDE}.{name}", "to": name}
             yield plan_line("message", sent | {"bytes": _BYTES, "depth": _DEPTH, "every": 1})

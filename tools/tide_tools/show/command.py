@@ -129,6 +129,10 @@ def _print_chains(system: System) -> None:
     console.print(f"[bold]{system.name}[/bold] {system.system.description}")
     for link in system.links:
         console.print(f"link {link.name}: {_kind_of(link)}, MTU {link.mtu_bytes} B")
+    for one in system.executors:
+        if one.policy is not None:
+            lanes = f", {one.lanes} lanes" if one.lanes > 1 else ""
+            console.print(f"executor {one.name}: {one.policy}{lanes}{f', {one.scheduling}' if one.scheduling else ''}")
     table = empty_table()
     for heading in ("chain", "callback", "on"):
         table.add_column(heading, no_wrap=True)

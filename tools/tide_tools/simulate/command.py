@@ -70,7 +70,11 @@ def simulate(
         problems = [(finding.path, finding.what, finding.remedy) for finding in error.findings]
         _refuse("\n".join(problem_lines(file, problems)))
     except UnplayableError as error:
-        _refuse(f"{file}: the simulator cannot play it: {error}")
+        _refuse(
+            "\n".join(problem_lines(file, [(error.path, f"the simulator cannot play it: {error}", error.remedy)]))
+            if error.path
+            else f"{file}: the simulator cannot play it: {error}"
+        )
     except AnalysisError as error:
         _refuse("\n".join(placed_lines(file, str(error).splitlines())))
     except (ServerError, MissingBinaryError, OSError) as error:

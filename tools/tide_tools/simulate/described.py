@@ -21,7 +21,7 @@ from tide_tools.analysis.lower import is_on_host
 from tide_tools.analysis.premises import Origins
 from tide_tools.analysis.result import Bounds, Likely
 from tide_tools.play.boards import PROGRAM, BoardsPlayer, BoardsRun, Worst
-from tide_tools.play.host import HostPlayer
+from tide_tools.play.host import HostPlayer, require_queues_played
 from tide_tools.play.paths import Instance, seen_on_paths
 from tide_tools.play.server import Played, Server
 from tide_tools.system.model import System
@@ -332,6 +332,7 @@ class _Trial:
 
     def _player(self, source: random.Random) -> _Player:
         if is_on_host(self._system):
+            require_queues_played(self._system, self._bounds)
             return HostPlayer(self._system, self._bounds.executor, source)
         return BoardsPlayer(self._system, self._bounds.executor, 0, source, self._bounds.needs)
 

@@ -9,14 +9,15 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
+from typing import get_args
 
-from tide_tools.system.fields import QUANTUM_MINIMUM
+from tide_tools.system.fields import QUANTUM_MINIMUM, BoardPolicy, HostExecutor
 from tide_tools.system.finding import Finding
 from tide_tools.system.levels import check_levels
 from tide_tools.system.locate import Path
 from tide_tools.system.model import Callback, Chain, Lock, Publication, Reply, Request, System, nanoseconds
 from tide_tools.system.places import Executor, Line, Network, RtpsLink, UdpLink, UsbLink, rate_of
-from tide_tools.system.servers import servers_of
+from tide_tools.system.servers import described_executor_of, servers_of, with_threads
 
 # ---- names, chains ----
 
@@ -513,6 +514,7 @@ def _priorities(system: System) -> Iterator[Finding]:
 def _propagation(system: System) -> Iterator[Finding]:
     """Reports propagation times that are not shorter than the period, and those of messages that do not pass between
     two executors of the host."""
+    system = with_threads(system)
     for index, chain in enumerate(system.chains):
         whole = system.path(chain)
         for position, callback in enumerate(chain.callbacks):
@@ -742,16 +744,13 @@ def _delays(system: System) -> Iterator[Finding]:
 
 
 def _boards(system: System) -> Iterator[Finding]:
-    """Checks the entries that depend on where an executor runs: an executor of the host has no link, no policy, and no
-    costs besides its callbacks. A chain may name only the link of a board that it touches."""
+    """Checks the entries that depend on where an executor runs: an executor of the host has no link, and no costs
+    besides its callbacks. A chain may name only the link of a board that it touches."""
     for index, executor in enumerate(system.executors):
-        for key in ("link", "policy"):
-            if executor.where == "host" and getattr(executor, key) is not None:
-                yield Finding(
-                    ("executors", index, key),
-                    f"executor '{executor.name}' is on the host, which has no {key} of its own",
-                    "remove it" if key == "link" else "remove it, and choose by --executor",
-                )
+        if executor.where == "host" and executor.link is not None:
+            what = f"executor '{executor.name}' is on the host, which has no link of its own"
+            yield Finding(("executors", index, "link"), what, "remove it")
+        yield from _policy(system, executor, ("executors", index))
         if executor.board is not None:
             yield from _cores(system, executor, ("executors", index))
         names: set[str] = set()
@@ -790,6 +789,44 @@ def _boards(system: System) -> Iterator[Finding]:
             f"chain '{chain.name}' touches no board on link '{chain.link}'",
             f"use one of: {', '.join(sorted(known))}, or leave it out",
         )
+
+
+_BOARD_POLICIES, _HOST_EXECUTORS = get_args(BoardPolicy), get_args(HostExecutor)
+
+
+def _policy(system: System, executor: Executor, path: Path) -> Iterator[Finding]:
+    """Checks that the policy is one of the executor's place, and fits its lanes, groups and scheduling."""
+    places = {"mcu": ("a board", _BOARD_POLICIES), "host": ("the host", _HOST_EXECUTORS)}
+    where, known = places[executor.where]
+    if executor.policy is not None and executor.policy not in known:
+        what = f"executor '{executor.name}' is on {where}, which has no executor '{executor.policy}'"
+        yield Finding((*path, "policy"), what, f"use one of: {', '.join(known)}")
+        return
+    if executor.policy in ("single_threaded", "events") and executor.lanes > 1:
+        more = "multi_threaded" if executor.policy == "single_threaded" else "events_cbg"
+        what = f"executor '{executor.name}' is {executor.policy}, which has one thread, and has {executor.lanes} lanes"
+        yield Finding((*path, "lanes"), what, f'remove it, or write policy = "{more}"')
+    if executor.policy != "callback_isolated":
+        if executor.scheduling is not None:
+            what = f"executor '{executor.name}' has 'scheduling', which is for callback_isolated only"
+            yield Finding((*path, "scheduling"), what, 'remove it, or write policy = "callback_isolated"')
+        return
+    if executor.lanes > 1:
+        what = f"executor '{executor.name}' has lanes, but callback_isolated has a thread for each callback group"
+        yield Finding((*path, "lanes"), what, "remove it, and describe the groups")
+    if (executor.scheduling == "deadline") != bool(executor.budget_ms):
+        what = (
+            f"executor '{executor.name}' has {'a budget' if executor.budget_ms else 'no budget_ms'}, and its threads "
+        )
+        what += "have SCHED_DEADLINE" if executor.scheduling == "deadline" else "do not have SCHED_DEADLINE"
+        remedy = "add budget_ms and budget_period_ms" if not executor.budget_ms else 'write scheduling = "deadline"'
+        yield Finding((*path, "budget_ms" if executor.budget_ms else "scheduling"), what, remedy)
+    on_it = {one.group for chain in system.chains for one in chain.callbacks if one.executor == executor.name}
+    for place, group in enumerate(system.groups):
+        if group.kind == "reentrant" and group.name in on_it:
+            what = f"reentrant group '{group.name}' is on executor '{executor.name}', which gives each group one thread"
+            remedy = "make it exclusive; with several threads, describe it as an executor with events_cbg"
+            yield Finding(("groups", place, "kind"), what, remedy)
 
 
 def _cores(system: System, executor: Executor, path: Path) -> Iterator[Finding]:
@@ -953,10 +990,12 @@ def _misfit(board: Executor, link: Line | Network | None, path: tuple[str | int,
 def _executor_load(system: System) -> Iterator[Finding]:
     """Checks that the load does not exceed the cores: a board has one core, and on the host every lane has its own
     core."""
+    places = {executor.name: index for index, executor in enumerate(system.executors)}
+    system = with_threads(system)
     loads = _loads(system)
     several = len(system.boards()) > 1
-    for index, executor in enumerate(system.executors):
-        load = loads[executor.name]
+    for executor in system.executors:
+        load, index = loads[executor.name], places[described_executor_of(executor.name)]
         if executor.where == "mcu" and load > 1:
             which = f"board '{executor.name}'" if several else "the microcontroller"
             what = "callbacks and loads" if executor.loads else "callbacks"
@@ -966,11 +1005,11 @@ def _executor_load(system: System) -> Iterator[Finding]:
                 "lengthen period_ms or shorten execution_ms",
             )
         if executor.where == "host" and load > executor.lanes:
-            yield Finding(
-                ("executors", index),
-                f"executor '{executor.name}' has to give {_percent(load)} of a core, but has lanes = {executor.lanes}",
-                "add lanes, lengthen period_ms or shorten execution_ms",
-            )
+            isolated = executor.policy == "callback_isolated"
+            has = "is one thread" if isolated else f"has lanes = {executor.lanes}"
+            what = f"executor '{executor.name}' has to give {_percent(load)} of a core, but {has}"
+            remedy = f"{'divide the group' if isolated else 'add lanes'}, lengthen period_ms or shorten execution_ms"
+            yield Finding(("executors", index), what, remedy)
 
 
 def _loads(system: System) -> dict[str, Fraction]:
@@ -1087,8 +1126,16 @@ def not_played(system: System, given: Collection[str] | None = None) -> Iterator
     """Reports entries that cannot be played. given: names of the executors in a run that are programs of the user;
     None: the description is for the simulator."""
     used = {callback.executor for chain in system.chains for callback in chain.callbacks}
+    # In a run, a host executor is one queue on all its lanes. Beside boards, bounds allow any order.
+    alone = not any(board.name in used for board in system.boards())
+    unlike = ("callback_isolated", "single_threaded", "tide") if alone else ("callback_isolated",)
     for index, board in enumerate(system.executors):
-        if board.name not in used or board.where == "host":
+        if board.name not in used:
+            continue
+        if board.where == "host":
+            if given is not None and board.name not in given and board.policy in unlike:
+                what = f"tide run plays executor '{board.name}' as one queue, not as {board.policy}"
+                yield Finding(("executors", index, "policy"), what, "add the command that starts it, or remove policy")
             continue
         link = system.link_of_board(board)
         if link is None:

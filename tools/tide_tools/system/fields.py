@@ -149,6 +149,8 @@ Source = Annotated[
 ]
 Where = Literal["mcu", "host"]
 BoardPolicy = Literal["tide", "batch", "batch_stock", "batch_blocking"]
+HostExecutor = Literal["tide", "single_threaded", "multi_threaded", "events", "events_cbg", "callback_isolated"]
+Scheduling = Literal["other", "fifo", "deadline"]
 Reliability = Literal["reliable", "best_effort"]
 
 

@@ -143,7 +143,8 @@ class Callback(_Entry):
         MillisecondsOrZero,
         Field(
             description="Longest transit time of the message from the preceding callback, if that callback is on "
-            "another executor of the host. Absent: propagation_ms of [system]."
+            "another executor of the host, or on another thread of a callback_isolated executor. Absent: "
+            "propagation_ms of [system]."
         ),
     ] = Decimal(0)
     topic: Annotated[

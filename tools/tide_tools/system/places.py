@@ -13,9 +13,11 @@ from tide_tools.system.fields import (
     MTU_MINIMUM,
     BoardPolicy,
     DelayQuantiles,
+    HostExecutor,
     Milliseconds,
     MillisecondsOrZero,
     Name,
+    Scheduling,
     Source,
     Where,
     nanoseconds,
@@ -111,14 +113,32 @@ class Executor(_Entry):
         ),
     ] = None
     policy: Annotated[
-        BoardPolicy | None,
+        Literal[BoardPolicy, HostExecutor] | None,
         Field(
-            description="Boards only. tide: the most urgent callback first, preemptive if the board has several lanes. "
-            "batch, batch_stock, batch_blocking: rclc's rounds, in which publishing never waits, waits for reliable "
-            "messages, or always waits. Absent: tide."
+            description="On a board: tide (the most urgent callback first, preemptive if the board has several lanes); "
+            "batch, batch_stock, batch_blocking (rclc's rounds, in which publishing never waits, waits for reliable "
+            "messages, or always waits). Absent: tide. On the host, the executor of the process: single_threaded, "
+            "multi_threaded, events, events_cbg (rclcpp's SingleThreadedExecutor, MultiThreadedExecutor, "
+            "EventsExecutor and EventsCBGExecutor); callback_isolated (CallbackIsolatedExecutor, a thread for each "
+            "callback group and each callback without one); tide (tide_ros or tide_rclcpp, the most urgent first). "
+            "Absent: each callback once in a ready set and timers whenever they expire, which covers rclcpp on one "
+            "thread; beside boards, any order."
         ),
     ] = None
-    lanes: Annotated[int, Field(ge=1, le=64, description="Threads that run callbacks.")] = 1
+    scheduling: Annotated[
+        Scheduling | None,
+        Field(
+            description="callback_isolated only: the scheduling of its threads. fifo: SCHED_FIFO or SCHED_RR, each "
+            "thread on a core of its own. deadline: SCHED_DEADLINE, with budget_ms and budget_period_ms of each "
+            "thread. other: SCHED_OTHER, for which there is no bound. Absent: other."
+        ),
+    ] = None
+    lanes: Annotated[
+        int,
+        Field(
+            ge=1, le=64, description="Threads that run callbacks. callback_isolated: omitted, as groups determine it."
+        ),
+    ] = 1
     budget_ms: Annotated[
         MillisecondsOrZero,
         Field(

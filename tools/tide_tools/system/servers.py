@@ -3,7 +3,8 @@
 chains call, and the subscription of a topic that several callbacks publish. A server is one callback, which takes
 messages one at a time in order of arrival, whatever the chain. On the host, bounds treat its occurrences in the chains
 as callbacks of one exclusive group, on an executor that takes ready callbacks in any order. On a board, the chains of a
-server have one level (tide_tools.system.levels). This module also handles executors that share one board."""
+server have one level (tide_tools.system.levels). This module also handles executors that share one board, and
+executors with a thread for each callback group."""
 
 from __future__ import annotations
 
@@ -61,6 +62,35 @@ def with_servers(system: System) -> System:
     return system.with_callbacks(
         lambda one: one.model_copy(update={"group": names[id(one)]}) if id(one) in names else one
     ).model_copy(update={"groups": (*system.groups, *groups)})
+
+
+def with_threads(system: System) -> System:
+    """The system in which each thread of a callback_isolated executor is an executor with one lane: a thread for each
+    group, and one for each callback without a group. Their names begin with the executor's, which remains, without
+    callbacks. Servers are in groups, as by `with_servers`. Further calls change nothing."""
+    if not any(one.policy == "callback_isolated" for one in system.executors):
+        return system
+    system = with_servers(system)
+    threads: dict[int, str] = {}
+    made: dict[str, Executor] = {}
+    for chain in system.chains:
+        for one in chain.callbacks:
+            executor = system.executor(one.executor)
+            if executor.policy != "callback_isolated" or _MARK in executor.name:
+                continue
+            group = one.group or f"{chain.name}.{one.name}"
+            if shared_of_group(group):  # its words are no name
+                group = f"shared{[each.name for each in system.groups].index(group)}"
+            name = threads[id(one)] = f"{executor.name}{_MARK}{group}"
+            made.setdefault(name, executor.model_copy(update={"name": name}))
+    return system.with_callbacks(
+        lambda one: one.model_copy(update={"executor": threads[id(one)]}) if id(one) in threads else one
+    ).model_copy(update={"executors": (*system.executors, *made.values())})
+
+
+def described_executor_of(thread: str) -> str:
+    """The name of the executor to which a thread belongs that `with_threads` has made, or the name itself."""
+    return thread.partition(_MARK)[0]
 
 
 def cores_of_boards(system: System) -> dict[str, tuple[str, ...]]:
