@@ -52,6 +52,7 @@ class Family:
     rtps: bool = False  # boards speak RTPS, one of several with an agent
     fragments: bool = False  # boards that speak RTPS also send samples longer than a datagram
     names: bool = False  # hosts have the policies of ROS 2's executors
+    queued: bool = False  # the interfaces of such boards hold many datagrams, which long samples fill
     levels: bool = False  # boards with equal priorities, with some that are no levels, and now and then with many
     # chains
 
@@ -152,6 +153,7 @@ FAMILIES = (
     _on(_SHAPES, "check-rtps-events", events=0.7, rtps=True),
     _on(_BOARD, "check-rtps-services", hosts=(1, 2), reliable=0.4, services=0.8, rtps=True),
     _on(_BOARD, "check-rtps-fragments", hosts=(1, 2), reliable=0.5, shapes=True, rtps=True, fragments=True),
+    _on(_BOARD, "check-rtps-queued", hosts=(1, 2), shapes=True, rtps=True, fragments=True, queued=True),
     _on(_BOARD, "check-rtps-fast", hosts=(1, 2), shapes=True, rtps=True, fast=True),
     _on(_TWO_BOARDS, "check-rtps-boards", hosts=(1, 2), lanes=(1, 2), reliable=0.3, rtps=True),
     # several boards

@@ -245,6 +245,10 @@ def _fast_ethernet(document: Document) -> None:
     document["line"]["rtps_mbit_per_s"] *= 2
 
 
+def _shorter_queue(document: Document) -> None:
+    document["line"]["rtps_queued"] -= 1
+
+
 def _without_hold(chain: Document) -> None:
     chain.pop("hold", None)
 
@@ -642,6 +646,7 @@ def twins() -> list[Twin]:
         Twin("readers of a board without an agent", "check-rtps", _asked(_chains(_one_reader))),
         Twin("to_host_ms forgotten", "check-rtps", _asked(_part("line", agent_ns=0))),
         Twin("twice the rate of Ethernet", "check-rtps", _asked(_fast_ethernet)),
+        Twin("one datagram fewer in the interface", "check-rtps-queued", _asked(_shorter_queue)),
         Twin("what a board sends beside its samples", "check-rtps-reliable", _asked(_part("client", loads=[]))),
         Twin("replies forgotten without an agent", "check-rtps-services", _asked(_chains(_no_replies))),
         Twin("one datagram for a long sample", "check-rtps-fragments", _asked(_chains(_short_samples))),
