@@ -151,6 +151,7 @@ RtpsWire::RtpsWire(Machine &machine, Link &link, const Plan &plan, const Graph &
   memory.host_sent.resize(UINT16_MAX);
   const tide_rtps_agent_config_t config = {.start = start,
                                            .event = nullptr,
+                                           .dscp = nullptr,
                                            .context = this,
                                            .peers = memory.peers.data(),
                                            .matches = memory.matches.data(),

@@ -74,6 +74,15 @@ void TIDE_RTPS_EVENT(void *context, const tide_rtps_event_t *event);
 #else
 #define TIDE_RTPS_EVENT NULL
 #endif
+/* Returns the DSCP (0 to 63) of the datagrams of a level above 0, by which switches and Wi-Fi serve urgent traffic
+ * first, and the program's own network stack where it has queues for them: for example 46 for levels above 100, else 0.
+ * Without it every datagram has DSCP 0, as discovery always has. POSIX has a socket, with a buffer of its own, for each
+ * of the first three DSCPs other than 0; further ones are sent with DSCP 0. */
+#ifdef TIDE_RTPS_DSCP
+uint8_t TIDE_RTPS_DSCP(uint8_t level);
+#else
+#define TIDE_RTPS_DSCP NULL
+#endif
 #ifndef TIDE_MTU_BYTES /* as in tide/pools.h */
 #define TIDE_MTU_BYTES 512
 #endif
@@ -97,7 +106,10 @@ static struct {
   uint8_t frame_memory[TIDE_RTPS_FRAMES * TIDE_MTU_BYTES];
 } tide_rtps_storage;
 
-const tide_rtps_agent_config_t tide_rtps_memory = {.event = TIDE_RTPS_EVENT,
+const tide_rtps_agent_config_t tide_rtps_memory = {.start = NULL,
+                                                   .event = TIDE_RTPS_EVENT,
+                                                   .dscp = TIDE_RTPS_DSCP,
+                                                   .context = NULL,
                                                    .peers = tide_rtps_storage.peers,
                                                    .matches = tide_rtps_storage.matches,
                                                    .nodes = tide_rtps_storage.nodes,

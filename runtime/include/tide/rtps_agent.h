@@ -112,6 +112,7 @@ typedef struct tide_rtps_agent_config {
   /* Called on the thread that reads, with the same context, for each event of the participant: matches, lost samples,
    * full tables. Null: none. */
   void (*event)(void *context, const tide_rtps_event_t *event);
+  uint8_t (*dscp)(uint8_t level); /* for the transports of the ports, see tide/rclc_rtps.h. Null: 0 for every level */
   void *context;
   tide_rtps_peer_t *peers;
   tide_rtps_match_t *matches;

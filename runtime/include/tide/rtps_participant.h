@@ -274,6 +274,7 @@ typedef struct tide_rtps_datagram {
   uint8_t *bytes; /* the caller's buffer of config.datagram_bytes */
   size_t length;
   tide_rtps_locator_t to;
+  uint8_t level;       /* of the endpoint; 0 for discovery */
   int64_t deadline_ns; /* if there is no datagram: when to poll again, unless something is received or written before */
 } tide_rtps_datagram_t;
 /* True: send this datagram, then call again. Order: samples and acknowledgments by the level of their endpoint (the

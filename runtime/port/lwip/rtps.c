@@ -84,6 +84,9 @@ static bool send_next(int64_t now_ns, int64_t *deadline_ns) {
     memcpy(&host, datagram.to.address, sizeof host);
     ip_addr_copy_from_ip4(address, host);
     pbuf_realloc(frame, (u16_t)datagram.length);
+    /* The DSCP is in the upper six bits of the octet. */
+    wire.sockets[0]->tos =
+        datagram.level == 0 || tide_rtps_memory.dscp == NULL ? 0 : (u8_t)(tide_rtps_memory.dscp(datagram.level) << 2);
     /* A datagram that is not sent is lost; reliable samples in it are repeated. */
     (void)udp_sendto_if(wire.sockets[0], frame, &address, datagram.to.port, tide_lwip_network->interface);
   } else if (datagram.deadline_ns < *deadline_ns) {

@@ -1296,6 +1296,7 @@ static bool send_of_peer(tide_participant_t *participant, tide_rtps_peer_t *peer
 bool tide_participant_poll(tide_participant_t *participant, int64_t now, tide_rtps_datagram_t *datagram) {
   const tide_participant_config_t *config = &participant->config;
   datagram->length = 0;
+  datagram->level = 0;
   datagram->deadline_ns = NEVER;
   if (participant->is_leaving) {
     return participant->announce_ns <= now && send_announcement(participant, now, datagram);
@@ -1320,6 +1321,7 @@ bool tide_participant_poll(tide_participant_t *participant, int64_t now, tide_rt
   }
   if (chosen != NULL) {
     participant->match_turn = (uint16_t)(chosen - config->matches + 1);
+    datagram->level = chosen->local->level;
     send_of_match(participant, chosen, now, datagram);
     return true;
   }

@@ -18,12 +18,18 @@
 #define PARTICIPANTS 32u    /* participants of this machine to announce to, as many as in Fast DDS */
 #define DATAGRAMS_A_READ 4u /* an urgent message of the program waits for at most this many */
 #define DATAGRAM_BYTES_MAXIMUM 65536u
+#define MARKS 3u /* DSCPs other than 0 */
 
 static struct {
   tide_rtps_agent_t agent;
   uint8_t address[1][4];
   int sockets[2]; /* unicast, multicast; -1: none */
   int wake[2];    /* a pipe */
+  struct {
+    int socket; /* sends only, from any port, so that a full buffer of one DSCP delays no other */
+    uint8_t dscp;
+  } marked[MARKS];
+  size_t mark_count;
   uint8_t received[DATAGRAM_BYTES_MAXIMUM];
   uint8_t sent[TIDE_RTPS_DATAGRAM_BYTES];
 } wire = {.sockets = {-1, -1}, .wake = {-1, -1}};
@@ -65,6 +71,35 @@ static void close_sockets(void) {
     if (wire.sockets[i] >= 0) (void)close(wire.sockets[i]);
     wire.sockets[i] = -1;
   }
+  while (wire.mark_count > 0) (void)close(wire.marked[--wire.mark_count].socket);
+}
+
+/* The socket for datagrams of this level. The unicast socket has DSCP 0. */
+static int socket_for(uint8_t level) {
+  const uint8_t dscp = tide_rtps_memory.dscp == NULL || level == 0 ? 0 : tide_rtps_memory.dscp(level);
+  if (dscp == 0) return wire.sockets[0];
+  for (size_t i = 0; i < wire.mark_count; i++)
+    if (wire.marked[i].dscp == dscp) return wire.marked[i].socket;
+  if (wire.mark_count == MARKS) return wire.sockets[0];
+  struct sockaddr_in own = {.sin_family = AF_INET};
+  memcpy(&own.sin_addr, wire.address[0], sizeof own.sin_addr);
+  const int made = open_socket(&own, false);
+  const int service = dscp << 2; /* the upper six bits of the octet */
+  if (made < 0) return wire.sockets[0];
+  if (setsockopt(made, IPPROTO_IP, IP_TOS, &service, sizeof service) != 0) {
+    (void)close(made);
+    return wire.sockets[0];
+  }
+  wire.marked[wire.mark_count].socket = made;
+  wire.marked[wire.mark_count++].dscp = dscp;
+  return made;
+}
+
+static void send_datagram(const tide_rtps_datagram_t *datagram) {
+  struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(datagram->to.port)};
+  memcpy(&to.sin_addr, datagram->to.address, sizeof to.sin_addr);
+  /* A datagram that is not sent is lost; reliable samples in it are repeated. */
+  (void)!sendto(socket_for(datagram->level), datagram->bytes, datagram->length, 0, (struct sockaddr *)&to, sizeof to);
 }
 
 /* Chooses a number that no other participant of this machine has. It counts downwards, because other participants count
@@ -107,11 +142,8 @@ static bool wire_close(struct uxrCustomTransport *transport) {
   const int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
   tide_rtps_agent_close(&wire.agent, now_ns);
   while (tide_rtps_agent_is_up(&wire.agent) &&
-         tide_participant_poll(&wire.agent.participant, now_ns, &datagram)) { /* goodbye */
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(datagram.to.port)};
-    memcpy(&to.sin_addr, datagram.to.address, sizeof to.sin_addr);
-    (void)!sendto(wire.sockets[0], datagram.bytes, datagram.length, 0, (struct sockaddr *)&to, sizeof to);
-  }
+         tide_participant_poll(&wire.agent.participant, now_ns, &datagram)) /* goodbye */
+    send_datagram(&datagram);
   close_sockets();
   for (size_t i = 0; i < 2; i++) {
     if (wire.wake[i] >= 0) (void)close(wire.wake[i]);
@@ -150,10 +182,7 @@ static bool send_some(int64_t now_ns, int64_t *deadline_ns) {
       if (datagram.deadline_ns < *deadline_ns) *deadline_ns = datagram.deadline_ns;
       return false;
     }
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(datagram.to.port)};
-    memcpy(&to.sin_addr, datagram.to.address, sizeof to.sin_addr);
-    /* A datagram that is not sent is lost; reliable samples in it are repeated. */
-    (void)!sendto(wire.sockets[0], datagram.bytes, datagram.length, 0, (struct sockaddr *)&to, sizeof to);
+    send_datagram(&datagram);
   }
   return true;
 }
