@@ -46,6 +46,8 @@ class RtpsWire {
   const LineCounters &counters() const { return counters_; }  // of datagrams to the host
   // The memory of the board that did not suffice.
   std::vector<const char *> full() const;
+  // A reliable sample was overwritten before all readers had it.
+  bool has_overwritten() const { return agent_.participant.counters.overwritten > 0 || host_.counters.lost > 0; }
   // No datagram is in the interface or the network.
   bool is_idle() const { return queued_.empty() && travelling_ == 0; }
   // Called when the interface has sent a datagram. May be empty.

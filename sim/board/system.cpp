@@ -227,21 +227,21 @@ class Checks {
   uint64_t arrivals() const { return arrivals_; }
 
   // True if all messages that must arrive have arrived, and the pools are free. `unmatched` is the number of replies
-  // that the agent has dropped and counted.
-  bool is_complete(Client &client, uint64_t unmatched, bool renewed) const {
+  // that the agent has dropped and counted. `overwritten`: an RTPS history was too small, so samples may be lost.
+  bool is_complete(Client &client, uint64_t unmatched, bool renewed, bool overwritten) const {
     if (client.unheard() != 0) return false;
     for (const auto &[message, way] : ups_)
-      if (way.promises(renewed) && way.first_missing() != SIZE_MAX) return false;
+      if (way.promises(renewed) && !overwritten && way.first_missing() != SIZE_MAX) return false;
     for (const auto &[input, way] : downs_)
       if (way.reliable && !renewed && !way.has_all(client.dropped(input), unmatched)) return false;
     return client.session().state == TIDE_SESSION_READY && tide_session_is_idle(&client.session(), 0) &&
            missing_in_pools(client).empty();
   }
 
-  void at_end(Client &client, uint64_t unmatched, bool renewed, Time now) {
+  void at_end(Client &client, uint64_t unmatched, bool renewed, bool overwritten, Time now) {
     if (client.unheard() != 0) violate(now, "a local message is lost");
     for (const auto &[message, way] : ups_) {
-      const size_t missing = way.promises(renewed) ? way.first_missing() : SIZE_MAX;
+      const size_t missing = way.promises(renewed) && !overwritten ? way.first_missing() : SIZE_MAX;
       if (missing != SIZE_MAX) violate(now, text("host", way, way.instances.mark(missing)) + " is lost");
     }
     for (const auto &[input, way] : downs_) {
@@ -770,12 +770,13 @@ class OneBoard {
 
   bool is_done() {
     return client_.is_settled() && (rtps_ == nullptr || rtps_->is_idle()) &&
-           checks_.is_complete(client_, replies_unmatched(), is_renewed());
+           checks_.is_complete(client_, replies_unmatched(), is_renewed(), has_overwritten());
   }
   uint64_t arrivals() const { return checks_.arrivals(); }
+  bool has_overwritten() const { return rtps_ != nullptr && rtps_->has_overwritten(); }
 
   void end() {
-    checks_.at_end(client_, replies_unmatched(), is_renewed(), engine_.now());
+    checks_.at_end(client_, replies_unmatched(), is_renewed(), has_overwritten(), engine_.now());
     client_.stop();
   }
 

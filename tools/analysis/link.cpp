@@ -157,6 +157,7 @@ class Checker {
     for (const ClientLoad &load : client.loads) {
       time("client", "period_ns", load.period_ns, 1, kMostPeriodNs);
       time("client", "execution_ns", load.execution_ns);
+      time("client", "late_ns", load.late_ns, 0, 4 * kMostPeriodNs);
       if (load.payload_bytes < 0 || load.payload_bytes > kMostPayloadBytes)
         error("client", "'payload_bytes' of a load must be from 0 to " + std::to_string(kMostPayloadBytes));
     }
@@ -241,7 +242,7 @@ class Checker {
     if (callback.payload_bytes == 0) return;
     if (callback.place == kOnClient) fits(where, Direction::up, chain.uplink_reliable, callback.payload_bytes);
     if (has_next && chain.callbacks[index + 1].place == kOnClient)
-      fits(where, Direction::down, chain.downlink_reliable, callback.payload_bytes);
+      fits(where, Direction::down, chain.downlink_reliable || chain.repaired, callback.payload_bytes);
   }
 
   // A client probes an agent that has been silent. The probe and its answer each wait for a frame whose transmission
@@ -1105,19 +1106,21 @@ class LinkModel {
   Linear loads(time_ns window_ns, bool masking) const {
     Linear sum;
     for (const ClientLoad &load : system_.client.loads) {
-      if (load.masks || !masking)
-        sum = sum + share(load.execution_ns, load.period_ns, std::min(load_span_ns_, load.period_ns), window_ns);
+      if (masking && !load.masks) continue;
+      const time_ns span_ns =
+          load.late_ns > 0 ? add(load.late_ns, load_span_ns_) : std::min(load_span_ns_, load.period_ns);
+      sum = sum + share(load.execution_ns, load.period_ns, span_ns, window_ns);
     }
     return sum;
   }
 
   // Longest time for which frames of the client's loads occupy the line in this direction. A frame may be sent or
-  // received at any time of its load's period.
+  // received at any time of its load's period, and later by late_ns if that is longer.
   Linear loads_on_line(Direction direction, time_ns window_ns) const {
     Linear sum;
     for (const ClientLoad &load : system_.client.loads) {
       if (load.payload_bytes > 0)
-        sum = sum + share(frame_ns(load, direction), load.period_ns, load.period_ns, window_ns);
+        sum = sum + share(frame_ns(load, direction), load.period_ns, std::max(load.period_ns, load.late_ns), window_ns);
     }
     return sum;
   }
@@ -1125,15 +1128,21 @@ class LinkModel {
   // Longest time from the beginning of a load to its end, including interference from other loads.
   time_ns load_span_ns() const {
     time_ns span_ns = 0, next_ns = 0, longest_ns = 0;
+    double use = 0;
+    bool is_late = false;
     for (const ClientLoad &load : system_.client.loads) {
       next_ns = add(next_ns, load.execution_ns);
       longest_ns = std::max(longest_ns, load.period_ns);
+      use += static_cast<double>(load.execution_ns) / static_cast<double>(load.period_ns);
+      is_late = is_late || load.late_ns > 0;
     }
+    if (is_late && use >= 1) return kLongestWaitNs;
+    if (is_late) longest_ns = kLongestWaitNs;
     while (next_ns > span_ns && next_ns < longest_ns) {
       span_ns = next_ns;
       next_ns = 0;
       for (const ClientLoad &load : system_.client.loads)
-        next_ns = add(next_ns, multiply(divide_up(span_ns, load.period_ns), load.execution_ns));
+        next_ns = add(next_ns, multiply(divide_up(add(span_ns, load.late_ns), load.period_ns), load.execution_ns));
     }
     return std::min(next_ns, longest_ns);
   }

@@ -40,6 +40,9 @@ struct ClientLoad {
   bool masks = false;         // the load masks interrupts, so the client neither starts nor receives a frame
   int64_t payload_bytes = 0;  // payload of the message that it sends to the agent, and of the answer for which it
                               // waits; 0: none
+  // Longest time by which an execution, or its message, comes later than at the nominal times that are period_ns apart.
+  // More than 0: executions may pile up, and need not end before the next one begins.
+  time_ns late_ns = 0;
 };
 
 struct Client {
@@ -156,6 +159,7 @@ struct LinkChain {
                               // do not start
   bool sporadic = false;      // released by events: the period is the least time between two events, and there may be
                               // none
+  bool repaired = false;      // over RTPS: its samples are reliable, but their acknowledgments are loads
   bool shares_level = false;  // shares its streams with the other chains of the same priority that have this flag
   std::string alone = {};     // why an instance must end before the next one is released; empty: it need not
   // By entry of Line::shorter_agent_ns: by how much its delays on executors with own_cores are shorter, too; empty: by

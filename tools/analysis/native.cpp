@@ -281,6 +281,7 @@ LinkSystem link_system_of(const nb::dict &document) {
         one.take("period_ns", load.period_ns);
         one.take("masks", load.masks);
         one.take("payload_bytes", load.payload_bytes);
+        one.take("late_ns", load.late_ns);
       });
     });
     system.one("line", [&line = read.line](Fields &of) {
@@ -331,6 +332,7 @@ LinkSystem link_system_of(const nb::dict &document) {
       of.take("downlink_reliable", chain.downlink_reliable);
       of.take("hold", chain.hold);
       of.take("sporadic", chain.sporadic);
+      of.take("repaired", chain.repaired);
       of.take("shares_level", chain.shares_level);
       of.take("alone", chain.alone);
       of.list("shorter_away_ns", chain.shorter_away_ns, "integers");

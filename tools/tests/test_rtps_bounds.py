@@ -45,6 +45,17 @@ def up(name: str = "c", priority: int = 3, payload: int = 50, **more: Any) -> st
     return d.chain(name, priority, ("m", 2), ("h", 3), payload=payload, **more)
 
 
+def call(name: str, *where: str, priority: int = 3, payload: int = 50) -> str:
+    """`where`: of client, server and client again."""
+    fields: dict[str, Any] = {"service": name, "type": "std_srvs/srv/SetBool", "payload_bytes": payload}
+    steps = (
+        (where[0], 2, {"requests": fields, "publishes": None}),
+        (where[1], 3, {"kind": "service", "replies": fields, "publishes": None}),
+        (where[2], 1, {"kind": "client"}),
+    )
+    return d.chain(name, priority, *steps, reliability="reliable")
+
+
 def bounds_ns(text: str) -> dict[str, int | None]:
     return {one.name: one.bound_ns for one in bounded(text).chains}
 
@@ -217,7 +228,11 @@ two = [d.board("m", link="net"), d.board("n", link="net"), d.host("h"), ethernet
         (robot(up(), policy="batch_blocking"), "publishing waits, for which there is no bound over RTPS"),
         (robot(up(hold=True)), "holds back other messages, which a board does not over RTPS"),
         (robot(up(payload=500)), "takes 2 frames of TIDE_MTU_BYTES on its board, and there is a bound for 1"),
-        (robot(d.chain("c", 3, ("h", 1), ("m", 1), payload=500)), "sends board 'm' a message that needs fragments"),
+        (
+            robot(d.chain("c", 3, ("h", 1), ("m", 1), payload=17 * 490, reliability="reliable")),
+            "takes 17 frames of TIDE_MTU_BYTES on its board, and there is a bound for 15",
+        ),
+        (robot(call("c", "h", "m", "h", payload=500)), "sends board 'm' a message of a service that needs fragments"),
         (robot(up(), up("e", 2, deadline_ms=90).replace("c/", "e/")), ""),
     ],
 )
@@ -277,15 +292,20 @@ def test_fragments_are_acknowledged_before_the_next_sample() -> None:
     assert chain.root is not None and "no chain in the file takes them" in chain.root.what
 
 
-def call(name: str, *where: str, priority: int = 3, payload: int = 50) -> str:
-    """`where`: of client, server and client again."""
-    fields: dict[str, Any] = {"service": name, "type": "std_srvs/srv/SetBool", "payload_bytes": payload}
-    steps = (
-        (where[0], 2, {"requests": fields, "publishes": None}),
-        (where[1], 3, {"kind": "service", "replies": fields, "publishes": None}),
-        (where[2], 1, {"kind": "client"}),
+def test_a_long_sample_to_the_board_takes_several_frames() -> None:
+    """Each costs the board process_ms, and is in a frame of the agent until the executor has taken it."""
+
+    def told(payload: int, **more: Any) -> Any:
+        chain = d.chain("c", 3, ("h", 2), ("m", 3), payload=payload, reliability="reliable", period_ms=100, **more)
+        return bounded(robot(chain, process_ms=0.5))
+
+    short, long = told(400), told(2 * 490)
+    assert 500_000 <= (long.chains[0].bound_ns or 0) - (short.chains[0].bound_ns or 0) < 600_000
+    assert [one.needs[0].sizes["rtps_frames"] for one in (short, long)] == [1, 2]
+    outcome = simulate_description(
+        parse(robot(d.chain("c", 3, ("h", 2), ("m", 3), payload=980, reliability="reliable"))), None, 8, 1, True
     )
-    return d.chain(name, priority, *steps, reliability="reliable")
+    assert not outcome.is_broken and all(one.lost == 0 and one.ended > 0 for one in outcome.seen)
 
 
 def test_a_call_is_a_chain_of_samples_with_the_identity_of_the_request() -> None:
@@ -303,6 +323,7 @@ def test_calls_long_samples_and_instances_under_way_stay_below_their_bounds() ->
         d.chain("picture", 4, ("m", 2), ("h", 2), payload=3000, reliability="reliable", period_ms=150),
         d.chain("scan", 5, ("m", 1), ("h", 2), payload=2500),
         d.chain("fast", 12, ("m", 0.5), ("h", 1), ("m", 0.2), payload=60, period_ms=8, deadline_ms=80),
+        d.chain("sure", 3, ("m", 0.2), ("h", 0.1), payload=60, period_ms=25, deadline_ms=90, reliability="reliable"),
     ]
     link = ethernet(mtu_bytes=4096, queued_datagrams=2, to_host_ms=9, acknowledge_ms=0, more_readers=1)
     text = robot(*chains, link=link, interrupt_ms=0.01, process_ms=0.02, submit_ms=0.03)
@@ -313,10 +334,15 @@ def test_calls_long_samples_and_instances_under_way_stay_below_their_bounds() ->
         assert one.lost == 0 and 0.2 * (one.bound_ns or 0) < one.worst_ns <= (one.bound_ns or 0), one
 
 
-def test_a_reliable_chain_that_lasts_longer_than_its_period_has_no_bound() -> None:
-    (chain,) = bounded(robot(up(period_ms=5, deadline_ms=50, reliability="reliable"))).chains
-    assert chain.bound_ns is None and chain.root is not None
-    assert "over RTPS there is no bound for a reliable chain of which several instances" in chain.root.what
+def test_acknowledgments_of_several_instances_under_way_count_up_to_the_deadline() -> None:
+    def chains(deadline_ms: float) -> Any:
+        beside = d.chain("beside", 2, ("m", 0.1), deadline_ms=90)
+        return bounded(robot(up(period_ms=5, deadline_ms=deadline_ms, reliability="reliable"), beside)).chains
+
+    assert None not in (found := [one.bound_ns for one in chains(50)]) and max(found) > 5_000_000
+    for chain in chains(5):
+        assert chain.bound_ns is None and chain.root is not None
+        assert "counted up to 5.000 ms, its deadline or its period; raise deadline_ms" in chain.root.what
 
 
 def test_the_board_on_the_other_link_has_an_agent() -> None:

@@ -587,6 +587,9 @@ class _Draw:
             period_ms = self.random.choice((4, 5, 8, 10, 16, 20, 25, 40, 80, 200))
             most_ms = min(period_ms / 6, self.random.choice((0.2, 0.6, 2)))
             times_ms = [round(self.random.uniform(0, most_ms), 2) for _ in times_ms]
+            if self.of.rtps and reliable and self.chance(0.3):  # blocks the board while several samples come
+                period_ms = self.random.choice((80, 200))
+                times_ms[0] = round(self.random.uniform(5, 30), 2)
             a_ms = self.random.choice((16, 16, 40))  # octets: some frames take half a period
             request, reply = min(request, a_ms * period_ms, whole), min(reply, 12 * period_ms, whole)
         if self.of.idle and self.chance(self.of.idle):
@@ -594,7 +597,8 @@ class _Draw:
         chain: Document = {"name": name, "priority": priority, "period_ms": period_ms, "deadline_ms": period_ms}
         chain["reliability"] = "reliable" if reliable else "best_effort"
         if self.of.fast:
-            chain["deadline_ms"] = period_ms * self.random.choice((1, 2, 5, 20))
+            factors = (5, 20) if self.of.rtps and reliable else (1, 2, 5, 20)
+            chain["deadline_ms"] = period_ms * self.random.choice(factors)
         if self.chance(self.of.hold):
             chain["hold"] = True
         self.give_jitter(chain)
@@ -608,7 +612,7 @@ class _Draw:
             way = ("h", "h", "h")
         if self.of.shapes and self.chance(0.7):
             ways: tuple[tuple[str, ...], ...] = (("m",), ("m", "h"), ("h", "m"), ("m", "m"), ("h",))
-            ways = (("m",), ("m", "h"), ("m", "h"), ("h",)) if self.of.fragments else ways
+            ways = (("m",), ("m", "h"), ("m", "h"), ("h", "m") if reliable else ("h",)) if self.of.fragments else ways
             way = self.random.choice([one for one in ways if one != ("m", "m") or not self.of.rtps])
         host = self.random.choice(hosts)
         for place, side in enumerate(way):

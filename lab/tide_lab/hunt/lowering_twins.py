@@ -574,6 +574,14 @@ def _one_sample_histories(whole: Any, *asked: Any) -> Any:
     return replace(need, sizes=need.sizes | {"rtps_history": 1}) if "rtps_history" in need.sizes else need
 
 
+@_in_place_of(bounding, "need_of")
+def _one_frame_for_a_reader(whole: Any, *asked: Any) -> Any:
+    """Defect: a board without an agent has one frame for each reader, however many samples wait for the executor."""
+    need = whole(*asked)
+    sizes = need.sizes
+    return replace(need, sizes=sizes | {"rtps_frames": sizes["rtps_readers"]}) if "rtps_frames" in sizes else need
+
+
 @_in_place_of(bounding, "_use")
 def _one_sample_deep(whole: Any, *asked: Any) -> Any:
     """Defect: the history of a subscription holds one sample, however many instances are under way."""
@@ -650,8 +658,11 @@ def twins() -> list[Twin]:
         Twin("what a board sends beside its samples", "check-rtps-reliable", _asked(_part("client", loads=[]))),
         Twin("replies forgotten without an agent", "check-rtps-services", _asked(_chains(_no_replies))),
         Twin("one datagram for a long sample", "check-rtps-fragments", _asked(_chains(_short_samples))),
+        Twin("one frame for a long sample to a board", "check-rtps-fragments", _one_frame_for_a_reader),
         Twin("twice the period without an agent", "check-rtps-fast", _asked(_chains(_rarely))),
         Twin("histories of one sample", "check-rtps-fast", _one_sample_histories),
+        Twin("one frame for a reader without an agent", "check-rtps-fast-reliable", _one_frame_for_a_reader),
+        Twin("twice the period of reliable chains", "check-rtps-fast-reliable", _asked(_chains(_rarely))),
         Twin("hold forgotten", "check-board-hold", _asked(_chains(_without_hold))),
         Twin("losses forgotten", "check-board-losses", _asked(_part("protocol", losses=0))),
         Twin("chains of other boards forgotten", "check-boards", _asked(_no_others)),
@@ -714,9 +725,9 @@ def catch(twin: Twin, most: int, trial: Trial) -> Caught:
     for seed in range(1, most + 1):
         with twin.broken():
             found = hunt_block(twin.family, seed, 1, trial)
-        told = found.failures[0]["what"] if found.failures else ""
-        if "above its guaranteed" not in told and "pools do not suffice" not in told:
+        told = [one["what"] for one in found.failures]
+        if not any("above its guaranteed" in one or "pools do not suffice" in one for one in told):
             continue
         if not hunt_block(twin.family, seed, 1, trial).failures:
-            return Caught(twin, seed, found.failures[0]["what"])
+            return Caught(twin, seed, told[0])
     return Caught(twin, 0)

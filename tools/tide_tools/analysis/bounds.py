@@ -33,6 +33,7 @@ from tide_tools.analysis.lower import (
     hosts_of,
     interrupts_ns,
     is_on_host,
+    latest_ns,
     latest_ways,
     line_models,
     link_document,
@@ -836,7 +837,7 @@ def bounds_of(system: System, executor: str | None = None, losses: int = 0) -> B
     if executor not in HOST_POLICIES:
         serving = with_threads(serving)
     bounds = _without_unbounded(serving, executor, _bounds_of_chains(serving, executor, losses))
-    bounds = _with_pools(system, _with_fragments(system, bounds))
+    bounds = _with_pools(system, _with_fragments(system, _with_acknowledgments(system, bounds)))
     if not is_on_host(system):
         bounds = replace(bounds, assumptions=(*bounds.assumptions, *_hops(system)))
     bounds = _with_delays(system, bounds)
@@ -988,6 +989,30 @@ _SERVERS = Assumption(
 
 def _with_servers(system: System, bounds: Bounds) -> Bounds:
     return replace(bounds, assumptions=(*bounds.assumptions, _SERVERS)) if servers_of(system) else bounds
+
+
+def _with_acknowledgments(system: System, bounds: Bounds) -> Bounds:
+    """Removes the bounds on boards that speak RTPS if a reliable sample, and so its acknowledgment, may come later than
+    the loads of these boards assume (docs/analysis/link.md, Without an agent)."""
+    roots: dict[str, Root] = {}
+    for index, chain in enumerate(system.chains):
+        bound_ns, latest = bounds.chain(chain.name).bound_ns, latest_ns(chain)
+        is_reliable = chain.reliability == "reliable" or any(
+            sent.reliability == "reliable" for one in chain.callbacks for sent in one.publishes
+        )
+        if bound_ns is None or bound_ns <= latest or not is_reliable:
+            continue
+        what = f"it may take {bound_ns / 1e6:.3f} ms, and over RTPS a reliable chain's acknowledgments are counted up "
+        what += f"to {latest / 1e6:.3f} ms, its deadline or its period; raise deadline_ms"
+        for board in sorted({one.executor for one in system.path(chain)}):
+            if rtps_link_of(system, system.executor(board)) is None:
+                continue
+            root = Root("link", ("chains", index, "deadline_ms"), what, chain.name, board)
+            visitors = (one for one in system.chains if any(each.executor == board for each in system.path(one)))
+            roots |= {one.name: root for one in visitors}
+    if not roots:
+        return bounds
+    return replace(bounds, met=False, chains=_without(bounds.chains, roots))
 
 
 def _with_fragments(system: System, bounds: Bounds) -> Bounds:

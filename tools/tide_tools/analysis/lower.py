@@ -436,6 +436,7 @@ _RETRY_NS = 20_000_000  # RETRY_NS of src/rtps/participant.c: least distance of 
 _HEARTBEAT_BYTES = 32  # beside a sample
 _CONTROL_BYTES = 32  # of a HEARTBEAT or ACKNACK, beyond the 76 bytes that come with each payload
 _RELATED_BYTES = 60  # inline QoS of a request or reply: two parameters with an identity, and the end of the list
+_ETHERNET_BYTES = 28 + 38  # of IPv4 and UDP; of Ethernet, with preamble and gap
 _DATAGRAM_OVERHEAD_BYTES = 176  # TIDE_RTPS_OVERHEAD_BYTES of tide/rtps.h
 _MOST_XRCE_FRAGMENTS = 15  # kMostFragments of link.cpp
 
@@ -471,8 +472,10 @@ def _is_reliable(system: System, sent: Publication | Request | Reply | None) -> 
 def rtps_loads(system: System, board: str, link: RtpsLink, interrupt_ns: int) -> list[Document]:
     """What a board executes and sends besides its samples, as loads that stop the interface: datagrams of discovery,
     and the HEARTBEATs and ACKNACKs of reliable topics."""
-    late_ns = sum(nanoseconds(one or Decimal(0)) for one in (link.to_host_ms, link.to_board_ms, link.acknowledge_ms))
-    loads = _rtps_load(link.discovery_datagrams * interrupt_ns, _DISCOVERY_NS, 0, 0)
+    # The datagrams of half a period may be late by the other half.
+    loads = _rtps_load(link.discovery_datagrams * interrupt_ns, _DISCOVERY_NS // 2, 0, 0)
+    delays_ms = (link.to_host_ms, link.to_board_ms, link.acknowledge_ms)
+    network_ns = sum(nanoseconds(one or Decimal(0)) for one in delays_ms) + _interface_ns(link)
     seen: set[tuple[int, int]] = set()
     for chain in system.chains:
         for before, after in zip(chain.callbacks, (*chain.callbacks[1:], None), strict=True):
@@ -490,18 +493,34 @@ def rtps_loads(system: System, board: str, link: RtpsLink, interrupt_ns: int) ->
                     period_ns = sent.period_ns(chain.period_ns) * chain.burst
                 # for each reader a HEARTBEAT and its ACKNACK, and an ACKNACK for the HEARTBEAT beside a sample
                 count = readers_of(system, sent, link) if is_from else 1
-                loads += _rtps_load(2 * interrupt_ns, _RETRY_NS, _CONTROL_BYTES, late_ns) * count
-                acknack_bytes = 0 if is_from else _CONTROL_BYTES
-                loads += _rtps_load(interrupt_ns, period_ns, acknack_bytes, late_ns + period_ns) * chain.burst * count
+                loads += _rtps_load(2 * interrupt_ns, _RETRY_NS, _CONTROL_BYTES, network_ns + _RETRY_NS) * count
+                acknack_bytes, late_ns = 0, network_ns + latest_ns(chain)
+                if is_to:  # the preceding ACKNACK may still wait for more urgent datagrams
+                    acknack_bytes, late_ns = _CONTROL_BYTES, late_ns + period_ns
+                loads += _rtps_load(interrupt_ns, period_ns, acknack_bytes, late_ns) * chain.burst * count
     return loads
+
+
+def _interface_ns(link: RtpsLink) -> int:
+    """Longest time from the moment at which the interface gets a datagram until the datagram has left."""
+    longest_ns = -(-(link.datagram_bytes + _ETHERNET_BYTES) * 8000 // link.mbit_per_s)
+    return longest_ns * link.queued_datagrams
+
+
+def latest_ns(chain: Chain) -> int:
+    """How long after its release an instance may send its last reliable sample over RTPS, as the loads assume."""
+    return max(chain.period_ns * chain.burst, chain.deadline_ns)
 
 
 def interrupts_ns(system: System, board: Executor, link: RtpsLink) -> int:
     """Longest time in which a board that speaks RTPS executes nothing but interrupts and what stops its interface; at
     most a second."""
     interrupt_ns = int(board.interrupt_ms * 1_000_000)
-    loads = [(one["execution_ns"], one["period_ns"]) for one in rtps_loads(system, board.name, link, interrupt_ns)]
-    loads += [(one.execution_ns, one.period_ns) for one in board.loads if one.masks_interrupts]
+    loads = [
+        (one["execution_ns"], one["period_ns"], one["late_ns"])
+        for one in rtps_loads(system, board.name, link, interrupt_ns)
+    ]
+    loads += [(one.execution_ns, one.period_ns, 0) for one in board.loads if one.masks_interrupts]
     for chain in system.chains:
         for before, after in pairwise((None, *chain.callbacks, None)):
             places = {one.executor for one in (before, after) if one is not None}
@@ -510,23 +529,21 @@ def interrupts_ns(system: System, board: Executor, link: RtpsLink) -> int:
                 continue
             pieces = -(-(sent.payload_bytes or 0) // longest_datagram_payload(link))
             count = chain.burst * max(pieces, 1) * readers_of(system, sent, link)
-            loads.append((count * interrupt_ns, chain.period_ns * chain.burst))
+            loads.append((count * interrupt_ns, chain.period_ns * chain.burst, 0))
     busy_ns, reached_ns = 0, 1
     while busy_ns < reached_ns < 1_000_000_000:
         busy_ns = reached_ns
-        reached_ns = sum(each_ns * (1 + -(-busy_ns // period_ns)) for each_ns, period_ns in loads)
+        reached_ns = sum(each_ns * (1 + -(-(busy_ns + late_ns) // period_ns)) for each_ns, period_ns, late_ns in loads)
     return reached_ns
 
 
 def _rtps_load(execution_ns: int, apart_ns: int, payload_bytes: int, late_ns: int) -> list[Document]:
-    """Loads that bound executions which are nominally at least apart_ns apart, while each may be late by up to late_ns
-    and its execution time. A load with half that period covers a lateness of half the distance; for a longer lateness,
-    several such loads are necessary."""
+    """The load of executions that are nominally at least apart_ns apart, each late by up to late_ns; none if they take
+    no time."""
     if execution_ns == 0 and payload_bytes == 0:
         return []
-    several = 1 if late_ns + execution_ns <= apart_ns // 2 else 1 + -(-(late_ns + execution_ns) // apart_ns)
-    load = {"execution_ns": execution_ns, "period_ns": apart_ns // 2, "masks": True, "payload_bytes": payload_bytes}
-    return [load] * several
+    load = {"execution_ns": execution_ns, "period_ns": apart_ns, "masks": True, "payload_bytes": payload_bytes}
+    return [load | {"late_ns": late_ns}]
 
 
 def rtps_findings(system: System, executor: ClientExecutor | None, losses: int) -> Iterator[Finding]:
@@ -563,8 +580,14 @@ def rtps_findings(system: System, executor: ClientExecutor | None, losses: int) 
             elif service := before.requests or before.replies:
                 yield from _rtps_service(system, before, service, callers)
             link = rtps_link_of(system, system.executor(after.executor))
-            if link is not None and _xrce_frames(link, down_bytes(before, after)) > 1:
-                what = f"'{before.name}' sends board '{after.executor}' a message that needs fragments"
+            if link is None:
+                continue
+            is_topic = isinstance(before.sends_to(after), Publication)
+            count = _xrce_frames(link, down_bytes(before, after))
+            if is_topic and count > _MOST_XRCE_FRAGMENTS:
+                yield _too_many_frames(_path_of(system, before), down_bytes(before, after), count, _MOST_XRCE_FRAGMENTS)
+            elif not is_topic and count > 1:
+                what = f"'{before.name}' sends board '{after.executor}' a message of a service that needs fragments"
                 remedy = "raise mtu_bytes, or make the message shorter"
                 yield Finding(_path_of(system, after), f"{what}, for which there is no bound over RTPS", remedy)
 
@@ -607,9 +630,12 @@ def _rtps_messages(
             yield Finding((*place, "topic"), f"{what}, for which there is no bound over RTPS", "use different topics")
         most = _MOST_XRCE_FRAGMENTS if system.reliability_of(chain, sent) == "reliable" else 1
         if (count := _xrce_frames(link, sent.payload_bytes)) > most:
-            what = f"a message of {sent.payload_bytes} bytes takes {count} frames of TIDE_MTU_BYTES on its board, and "
-            what += f"there is a bound for {most}"
-            yield Finding((*place, "payload_bytes"), what, "raise mtu_bytes, or make the message shorter")
+            yield _too_many_frames((*place, "payload_bytes"), sent.payload_bytes, count, most)
+
+
+def _too_many_frames(path: Path, payload_bytes: int, count: int, most: int) -> Finding:
+    what = f"a message of {payload_bytes} bytes takes {count} frames of TIDE_MTU_BYTES on its board, and there is a "
+    return Finding(path, f"{what}bound for {most}", "raise mtu_bytes, or make the message shorter")
 
 
 def _rtps_directly(system: System, before: Callback, after: Callback) -> Finding:
@@ -1112,7 +1138,7 @@ def board_document(
         ],
     }
     for chain, entry in zip(system.chains, document["chains"], strict=True):
-        if reason := _over_first(chain, joined, isinstance(line, RtpsLink)):
+        if reason := _over_first(chain, joined):
             entry["alone"] = reason
     if client is not None:
         servers = servers_of(whole or system)
@@ -1166,11 +1192,8 @@ def hosts_of(system: System) -> list[Document]:
     ]
 
 
-def _over_first(chain: Chain, joined: Collection[str], speaks_rtps: bool) -> str | None:
+def _over_first(chain: Chain, joined: Collection[str]) -> str | None:
     """Reason why an instance must end before the next one. chain: a chain of the system, or a section of one."""
-    sent = [one for callback in chain.callbacks for one in callback.publishes]
-    if speaks_rtps and (chain.reliability == "reliable" or any(one.reliability == "reliable" for one in sent)):
-        return "over RTPS there is no bound for a reliable chain of which several instances are under way"
     if any(one.requests or one.replies for one in chain.callbacks):
         return "there is no bound for a service that is called again before it has answered"
     if chain.name in joined or chain.name.rpartition(NUMBER)[0] in joined:
@@ -1444,8 +1467,10 @@ def _link_chain(
 ) -> Document:
     # A chain without a callback on the board has no frames that could be lost or acknowledged.
     reliable = chain.reliability == "reliable" and any(one.executor == client for one in chain.callbacks)
+    repaired = False
     if client and rtps_link_of(system, system.executor(client)):
-        reliable = False  # its HEARTBEATs and ACKNACKs are loads (rtps_loads)
+        # its HEARTBEATs and ACKNACKs are loads (rtps_loads)
+        repaired, reliable = reliable, False
     return {
         "name": chain.name,
         "priority": chain.priority,
@@ -1454,6 +1479,7 @@ def _link_chain(
         "jitter_ns": chain.jitter_ns,
         "uplink_reliable": reliable,
         "downlink_reliable": reliable,
+        **({"repaired": True} if repaired else {}),
         **({"hold": True} if chain.hold else {}),
         **({"sporadic": True} if _is_sporadic(by_name, chain) else {}),
         "callbacks": [

@@ -367,8 +367,8 @@ def pools(client: Client) -> dict[str, int]:
 def _rtps(client: Client) -> dict[str, int]:
     """The sizes of tide/rclc_rtps.h and tide/rtps_agent.h by key of system.toml; empty: the board has an agent.
 
-    A history holds two samples of each instance that may come at once, and one more than the instances under way. A
-    frame holds a reliable sample until the executor has taken it. A best-effort sample leaves its frame at once, and
+    A history holds two samples of each instance that may come at once, and one more than the instances under way.
+    Frames hold a reliable sample until the executor has taken it. A best-effort sample leaves its frame at once, and
     each reader has a frame."""
     if client.peers == 0:
         return {}
@@ -392,7 +392,8 @@ def _rtps(client: Client) -> dict[str, int]:
 
 def _rtps_frames(client: Client) -> int:
     waiting = [
-        sum(max(_depth(client, end), end.chain.burst) for end in ends if end.reliable) for ends in client.subscribed
+        sum(_frames(client, end) * max(_depth(client, end), end.chain.burst) for end in ends if end.reliable)
+        for ends in client.subscribed
     ]
     waiting += [max(client.askers, 1)] * len(client.served) + [1] * client.clients
     return sum(max(one, 1) for one in waiting)

@@ -394,8 +394,8 @@ class RtpsLink(_Entry):
         Field(
             ge=MTU_MINIMUM,
             le=65535,
-            description="TIDE_MTU_BYTES of the board. Longer messages are sent in fragments, which have no bound over "
-            "RTPS.",
+            description="TIDE_MTU_BYTES of the board. Between the board's session and its RTPS, longer reliable "
+            "messages are sent in fragments.",
         ),
     ] = 512
     datagram_bytes: Annotated[
