@@ -105,7 +105,10 @@ void InstanceLosses::begin(Way way, agent::Bytes message) {
 }
 
 bool InstanceLosses::lost(Way way, Time since_release) {
-  const size_t level = leaving_[static_cast<size_t>(way)];
+  return lost(leaving_[static_cast<size_t>(way)], since_release);
+}
+
+bool InstanceLosses::lost(size_t level, Time since_release) {
   const CallbackPlan *const timer = levels_[level];
   if (timer == nullptr) return false;
   const Time since = since_release - timer->phase;

@@ -55,6 +55,8 @@ class InstanceLosses {
   void begin(Way way, agent::Bytes message);
   // Call this when the message of the last begin() was sent, with the time since the first release. True: it is lost.
   bool lost(Way way, Time since_release);
+  // The same for a datagram of this level, from its level alone.
+  bool lost(size_t level, Time since_release);
 
  private:
   struct Budget {

@@ -313,9 +313,11 @@ void RtpsWire::pump_host() {
   tide_rtps_datagram_t datagram{};
   datagram.bytes = memory_->host_sent.data();
   while (tide_participant_poll(&host_, engine_.now(), &datagram)) {
+    Datagram bytes(datagram.bytes, datagram.bytes + datagram.length);
+    if (is_lost(bytes, false)) continue;
     last_down_ = std::max(last_down_, engine_.now() + return_.between(plan_.return_least, plan_.return_most));
     travelling_++;
-    engine_.at(last_down_, [this, bytes = Datagram(datagram.bytes, datagram.bytes + datagram.length)] {
+    engine_.at(last_down_, [this, bytes = std::move(bytes)] {
       machine_.core().interrupt(plan_.interrupt_receive, [this, bytes] {
         travelling_--;
         if (!tide_rtps_agent_is_up(&agent_)) return;
@@ -395,6 +397,35 @@ void RtpsWire::check_order(const Datagram &datagram) {
   }
 }
 
+// Only datagrams about the board's reliable topics and services may be lost, not those of discovery.
+bool RtpsWire::is_lost(const Datagram &datagram, bool to_host) const {
+  size_t position = TIDE_RTPS_HEADER_BYTES;
+  tide_rtps_submessage_t submessage;
+  while (tide_rtps_next(datagram.data(), datagram.size(), &position, &submessage) == 1) {
+    tide_cdr_t cdr;
+    tide_rtps_data_t data;
+    tide_rtps_repair_t repair;
+    tide_rtps_open(&cdr, &submessage);
+    uint32_t writer = 0, reader = 0;
+    if (submessage.id == TIDE_RTPS_DATA || submessage.id == TIDE_RTPS_DATA_FRAG) {
+      tide_rtps_get_data(&cdr, &submessage, &data);
+      writer = data.writer;
+      reader = data.reader;
+    } else if (submessage.id == TIDE_RTPS_HEARTBEAT || submessage.id == TIDE_RTPS_ACKNACK) {
+      tide_rtps_get_repair(&cdr, &submessage, &repair);
+      writer = repair.writer;
+      reader = repair.reader;
+    }
+    const uint32_t here = to_host == (submessage.id != TIDE_RTPS_ACKNACK) ? writer : reader;
+    const auto is_about = [here](const tide_rtps_endpoint_t &one) { return one.entity == here && one.qos.reliable; };
+    for (const tide_rtps_output_t &output : memory_->outputs)
+      if (output.object != 0 && is_about(output.writer.endpoint)) return lost(output.writer.endpoint.level);
+    for (const tide_rtps_input_t &input : memory_->inputs)
+      if (input.object != 0 && is_about(input.reader.endpoint)) return lost(input.reader.endpoint.level);
+  }
+  return false;
+}
+
 void RtpsWire::leave() {
   const Datagram datagram = std::move(queued_.front());
   queued_.pop_front();
@@ -402,13 +433,15 @@ void RtpsWire::leave() {
   counters_.bytes += datagram.size();
   if (on_left) on_left(datagram.size());
   if (!queued_.empty()) engine_.after(duration(plan_, queued_.front().size()), [this] { leave(); });
-  last_up_ = std::max(last_up_, engine_.now() + latency_.between(plan_.agent_least, plan_.agent_most));
-  travelling_++;
-  engine_.at(last_up_, [this, datagram] {
-    travelling_--;
-    tide_participant_receive(&host_, datagram.data(), datagram.size(), kBoardAddress, engine_.now());
-    pump_host();
-  });
+  if (!is_lost(datagram, true)) {
+    last_up_ = std::max(last_up_, engine_.now() + latency_.between(plan_.agent_least, plan_.agent_most));
+    travelling_++;
+    engine_.at(last_up_, [this, datagram] {
+      travelling_--;
+      tide_participant_receive(&host_, datagram.data(), datagram.size(), kBoardAddress, engine_.now());
+      pump_host();
+    });
+  }
   machine_.core().interrupt(plan_.interrupt_complete, [this] { pump(); });
 }
 

@@ -52,6 +52,9 @@ class RtpsWire {
   bool is_idle() const { return queued_.empty() && travelling_ == 0; }
   // Called when the interface has sent a datagram. May be empty.
   std::function<void(size_t bytes)> on_left;
+  // Whether a datagram with a reliable sample of this level, or with a HEARTBEAT or ACKNACK about one, is lost. Must be
+  // set.
+  std::function<bool(size_t level)> lost;
   // Called when a rule is violated. Must be set.
   std::function<void(const char *what)> broken;
 
@@ -67,6 +70,7 @@ class RtpsWire {
   void pump_host();
   void send(const tide_rtps_datagram_t &datagram);
   void check_order(const Datagram &datagram);
+  bool is_lost(const Datagram &datagram, bool to_host) const;
   void leave();
   void schedule(Time &next, Time time, bool is_host);
 

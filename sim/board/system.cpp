@@ -834,12 +834,15 @@ class OneBoard {
       client_.is_discovered = [this] { return rtps_->is_discovered(); };
       rtps_->on_left = [this](size_t bytes) { trace_.add(engine_.now(), "datagram_up", static_cast<int64_t>(bytes)); };
       rtps_->broken = [this](const char *what) { checks_.broken_wire(what, engine_.now()); };
+      rtps_->lost = [this](size_t level) {
+        return client_.is_set_up() && instance_losses_.lost(level, engine_.now() - client_.first_release());
+      };
       rtps_->ask = [this](size_t message, const Bus::Payload &payload, Bus::Receive reply) {
         bus_.services.ask(graph_.messages[message].name, payload, std::move(reply));
       };
     }
     up_.refuse = [this](const Line::Bytes &) {
-      if (!client_.is_set_up()) return false;
+      if (!client_.is_set_up() || rtps_ != nullptr) return false;
       const Time since = engine_.now() - client_.first_release();
       return losses_.lost(since) || instance_losses_.lost(Way::kUp, since);
     };

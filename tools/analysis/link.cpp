@@ -27,6 +27,8 @@ constexpr time_ns kSecondNs = 1'000'000'000;
 // A datagram with one sample contains the RTPS header, INFO_DST, INFO_TS, DATA and the encapsulation. The shortest one
 // has no INFO_TS.
 constexpr int64_t kRtpsBytes = 20 + 16 + 12 + 24 + 4, kLeastRtpsBytes = kRtpsBytes - 12;
+constexpr int64_t kRtpsControlBytes = 32;  // of a HEARTBEAT or ACKNACK, in place of a sample
+constexpr time_ns kRtpsRetryNs = 20'000'000, kLongestRtpsRetryNs = 128 * kRtpsRetryNs;  // RETRY_NS of participant.c
 constexpr int64_t kEncapsulationBytes = 4, kFragmentBytes = 12;  // by which DATA_FRAG is longer than DATA
 constexpr int64_t kInternetBytes = 28, kEthernetBytes = 38, kLeastEthernetPayload = 46;  // 38: with preamble and gap
 constexpr int64_t kRtpsOverheadBytes = 176;  // TIDE_RTPS_OVERHEAD_BYTES of tide/rtps.h: kept free in a datagram
@@ -183,6 +185,8 @@ class Checker {
     time("line", "turn_ns", line.acknowledges_ns());
     time("line", "return_ns", line.return_ns);
     time("line", "host_hop_ns", line.host_hop_ns);
+    time("line", "rtps_acknowledge_ns", line.rtps_acknowledge_ns);
+    time("line", "rtps_heartbeat_ns", line.rtps_heartbeat_ns);
     if (line.shorter_agent_ns.size() != line.shorter_return_ns.size())
       error("line", "'shorter_agent_ns' and 'shorter_return_ns' differ in length");
     for (const time_ns value : line.shorter_agent_ns) time("line", "shorter_agent_ns", value, 0, line.agent_ns);
@@ -354,6 +358,7 @@ struct Load {
   time_ns hold_ns = 0;                       // longest time for which the chain may hold the line
   time_ns interrupts_ns = 0;
   time_ns losses_ns = 0;
+  time_ns spare_ns = 0;     // over RTPS with losses: from the end of an instance until its samples are acknowledged
   time_ns new_data_ns = 0;  // batch: time for which stored samples wait for the next event
   time_ns before_ns = 0;    // shortest time from the release to the arrival of an answer
   time_ns behind_ns = 0;    // shortest time from the last answer's processing to the end
@@ -1157,13 +1162,23 @@ class LinkModel {
                        [](const ClientLoad &load) { return load.masks || load.payload_bytes > 0; });
   }
 
+  // Over RTPS: the time of the datagrams that the interface may hold, of less urgent chains and of discovery.
+  time_ns queued_ns(time_ns longest_frame_ns) const {
+    const time_ns longest_ns = datagram_ns(system_.line, system_.line.rtps_datagram_bytes) + gap_ns_;
+    return multiply(system_.line.rtps_queued, std::max(longest_frame_ns, longest_ns));
+  }
+
   // Time until the last of `own` ACKNACKs and HEARTBEATs of this chain is sent. It waits for one frame whose
   // transmission has begun, and for more urgent frames. With batch, all messages use one stream, and none of them
   // precedes an ACKNACK. `known_ns` is a lower limit of the time.
   time_ns control_wait_ns(size_t chain, Direction direction, int64_t own, time_ns known_ns) const {
     const bool up = direction == Direction::up;
-    const time_ns frame_ns = answer_ns_ + (up ? gap_ns_ : 0);
-    const time_ns least_ns = add(longest_frame_ns(direction), multiply(own, frame_ns));
+    time_ns frame_ns = answer_ns_ + (up ? gap_ns_ : 0), begun_ns = longest_frame_ns(direction);
+    if (is_rtps() && up) {
+      frame_ns = message(system_.line, direction, kRtpsControlBytes).total_ns + gap_ns_;
+      begun_ns = queued_ns(begun_ns);
+    }
+    const time_ns least_ns = add(begun_ns, multiply(own, frame_ns));
     time_ns window_ns = 0, next_ns = std::max(least_ns, known_ns);
     while (next_ns > window_ns && next_ns < kLongestWaitNs) {
       window_ns = next_ns;
@@ -1311,6 +1326,29 @@ class LinkModel {
     count_interrupts(load);
   }
 
+  // The repair of lost datagrams over RTPS (docs/analysis/link.md, "Without an agent", 12 and 13).
+  void find_repair(size_t chain) {
+    const Line &line = system_.line;
+    const int64_t lost = system_.protocol.losses;
+    Load &load = loads_[chain];
+    if (!system_.chains[chain].repaired || lost == 0) return;
+    const time_ns wait_ns = load.up_wait_ns = control_wait_ns(chain, Direction::up, 1, load.up_wait_ns);
+    // Each loss wastes at most one HEARTBEAT with its answer.
+    time_ns wasted_ns = 0, wasted_up_ns = 0, retry_ns = kRtpsRetryNs;
+    for (int64_t count = 0; count < lost; count++) {
+      const time_ns up_ns = load.up.messages > 0 ? add(retry_ns + kRtpsRetryNs, multiply(2, wait_ns)) : 0;
+      wasted_up_ns = add(wasted_up_ns, up_ns);
+      wasted_ns = add(wasted_ns, std::max(up_ns, load.down.messages > 0 ? line.rtps_heartbeat_ns : 0));
+      retry_ns = std::min(2 * retry_ns, kLongestRtpsRetryNs);
+    }
+    const time_ns turn_ns =
+        line.agent_ns + line.rtps_acknowledge_ns + line.return_ns;  // from a HEARTBEAT to its answer
+    const time_ns again_ns = add(turn_ns, add(wait_ns, load.up.unit_ns));
+    load.losses_ns = add(wasted_ns, multiply(std::min(lost, load.up.messages + load.down.messages), again_ns));
+    if (load.up.messages > 0)
+      load.spare_ns = add(add(wasted_up_ns, 2 * kRtpsRetryNs), add(add(wait_ns, again_ns), turn_ns));
+  }
+
   // HEARTBEATs make waits longer, and longer waits cause more HEARTBEATs. They are therefore counted again and again
   // until their number settles.
   void count_control() {
@@ -1387,7 +1425,10 @@ class LinkModel {
     }
     alive_ = is_alive_anyway();
     count_control();
-    for (size_t chain = 0; chain < size(); chain++) derive(chain);
+    for (size_t chain = 0; chain < size(); chain++) {
+      find_repair(chain);
+      derive(chain);
+    }
     windows_suffice_ = !is_any_window_full();
     find_uplink_waits();
     find_downlink_waits();
@@ -1642,11 +1683,7 @@ class LinkModel {
       parts.control_ns = add(parts.control_ns, questions.value);
       sum = sum + questions;
     }
-    // The interface may hold datagrams of less urgent chains and of discovery.
-    if (is_rtps()) {
-      const time_ns longest_ns = datagram_ns(system_.line, system_.line.rtps_datagram_bytes) + gap_ns_;
-      blocking_ns = multiply(system_.line.rtps_queued, std::max(blocking_ns, longest_ns));
-    }
+    if (is_rtps()) blocking_ns = queued_ns(blocking_ns);
     parts.line_blocking_ns += messages * blocking_ns;
     return sum + constant(messages * blocking_ns);
   }
@@ -2425,7 +2462,8 @@ class LinkModel {
     if (!several_[chain]) {
       const time_ns from_ns = std::max<time_ns>(responses_[chain] - jitter(chain), 1);
       const auto ask = [&](time_ns window_ns) -> const std::vector<Linear> & { return demand(chain, window_ns).cases; };
-      const time_ns window_ns = least_window(ask, from_ns, period(chain) - jitter(chain), reached_ns);
+      const time_ns most_ns = period(chain) - jitter(chain) - loads_[chain].spare_ns;
+      const time_ns window_ns = least_window(ask, from_ns, most_ns, reached_ns);
       const time_ns found_ns = window_ns == kNeverNs ? kNeverNs : add(jitter(chain), window_ns);
       if (!alone(chain).empty() || (!any_several_ && found_ns != kNeverNs)) return found_ns;
       const time_ns least_ns = std::min(found_ns, staged_ns(chain, Until::sent));
@@ -2463,7 +2501,7 @@ class LinkModel {
       roots_[chain] = roots_[other];
       return;
     }
-    const time_ns window_ns = std::max<time_ns>(period(chain) - jitter(chain), 1);
+    const time_ns window_ns = std::max<time_ns>(period(chain) - jitter(chain) - loads_[chain].spare_ns, 1);
     if (several_[chain]) why_[chain] = why_beyond(chain);
     if (several_[chain] || reached_ns <= window_ns) return;  // no window beyond the period was tried
     Demand made = demand(chain, window_ns);
@@ -2776,6 +2814,7 @@ class LinkModel {
                             (asks_agent(chain) && system_.protocol.agent.delay_ns < 0);
       return "the repair of lost frames may take " + milliseconds(loads_[chain].losses_ns) +
              ", longer than its period" +
+             (is_rtps() && loads_[chain].down.messages > 0 ? "; lower heartbeat_ms, with a profile of the nodes" : "") +
              (measured ? "; a measured HEARTBEAT delay may be 2 s: give 'heartbeat_delay_ms'" : "");
     }
     if (const auto text = full_window(chain)) return *text;
@@ -2784,6 +2823,8 @@ class LinkModel {
              load(chain);
     if (several_[chain]) return why_[chain];
     std::string limit = "its period of " + milliseconds(period(chain)) + ", within which it must be over";
+    if (loads_[chain].spare_ns > 0)
+      limit += " " + milliseconds(loads_[chain].spare_ns) + " before the end, to be acknowledged";
     if (const std::string why = alone(chain); !why.empty()) limit += ": " + why;
     if (reached_[chain] > 0) return "it may take " + milliseconds(reached_[chain]) + " or more, beyond " + limit;
     return "its bound and those of others raise each other, and did not settle below " + limit;

@@ -84,6 +84,9 @@ struct Line {
   int64_t rtps_datagram_bytes = 1472;  // size of the longest datagram, including those of discovery
   int64_t rtps_queued = 1;             // datagrams that the interface may hold; a more urgent datagram cannot overtake
                                        // them
+  // For lost datagrams: the time until a node answers a HEARTBEAT or a request, and the longest distance of a node's
+  // HEARTBEATs while a sample is not acknowledged.
+  time_ns rtps_acknowledge_ns = 0, rtps_heartbeat_ns = 0;
 
   time_ns acknowledges_ns() const { return turn_ns.value_or(agent_ns); }
 };
@@ -159,7 +162,7 @@ struct LinkChain {
                               // do not start
   bool sporadic = false;      // released by events: the period is the least time between two events, and there may be
                               // none
-  bool repaired = false;      // over RTPS: its samples are reliable, but their acknowledgments are loads
+  bool repaired = false;      // over RTPS: its samples are reliable, so lost datagrams are repaired
   bool shares_level = false;  // shares its streams with the other chains of the same priority that have this flag
   std::string alone = {};     // why an instance must end before the next one is released; empty: it need not
   // By entry of Line::shorter_agent_ns: by how much its delays on executors with own_cores are shorter, too; empty: by

@@ -301,6 +301,8 @@ LinkSystem link_system_of(const nb::dict &document) {
       of.take("rtps_mbit_per_s", line.rtps_mbit_per_s);
       of.take("rtps_datagram_bytes", line.rtps_datagram_bytes);
       of.take("rtps_queued", line.rtps_queued);
+      of.take("rtps_acknowledge_ns", line.rtps_acknowledge_ns);
+      of.take("rtps_heartbeat_ns", line.rtps_heartbeat_ns);
     });
     system.one("protocol", [&protocol = read.protocol](Fields &of) {
       of.take("acknowledges", protocol.acknowledges, std::array{"always", "asked"});

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 from dataclasses import replace
 from functools import partial
@@ -16,8 +17,11 @@ import descriptions as d
 import tide_tools.analysis.bounds as bounding
 from bounded import bounded
 from commands import done, tide
+from tide_tools.analysis.bounds import bounds_of
 from tide_tools.analysis.lower import NoBoundError
 from tide_tools.analysis.sizing import Need, client_of, need_of, options
+from tide_tools.play.boards import BoardsPlayer
+from tide_tools.play.server import Server
 from tide_tools.run.plan import PLAYED_RTPS
 from tide_tools.simulate.described import simulate_description
 from tide_tools.system.load import parse
@@ -245,12 +249,71 @@ def test_what_has_no_bound_is_refused(text: str, says: str) -> None:
     assert says in f"{caught.value} {[one.remedy for one in caught.value.findings]}"
 
 
-def test_losses_and_runs_are_refused(tmp_path: Path) -> None:
+def repaired(losses: int, *chains: str, **link: Any) -> Any:
+    return bounds_of(parse(robot(*chains, link=ethernet(**link))), None, losses).chains
+
+
+def test_each_loss_costs_a_heartbeat_and_its_answer() -> None:
+    """The board's HEARTBEATs come after 20 ms, 40 ms and so on, and 20 ms later if an old request comes between; those
+    of nodes as often as described. Every datagram of the board waits for the interface."""
+    sent = d.chain("c", 3, ("m", 2), ("h", 3), payload=50, reliability="reliable", period_ms=800)
+    taken = d.chain("c", 3, ("h", 3), ("m", 2), payload=50, reliability="reliable", period_ms=800)
+    turn_ns = 1_000_000 + 10_000_000 + 500_000
+    wait_ns = sample_ns(32) + BLOCKING_NS
+    for losses, delay_ms in ((1, 20 + 20), (2, 20 + 20 + 40 + 20)):
+        (none,), (one,) = repaired(0, sent), repaired(losses, sent)
+        least_ns = delay_ms * 1_000_000 + 2 * losses * wait_ns + turn_ns + wait_ns + sample_ns(50 + 32)
+        assert 0 <= one.bound_ns - none.bound_ns - least_ns < 15_000_000
+        (none,), (one,) = repaired(0, taken, heartbeat_ms=90), repaired(losses, taken, heartbeat_ms=90)
+        least_ns = losses * 90_000_000 + turn_ns + wait_ns
+        assert 0 <= one.bound_ns - none.bound_ns - least_ns < 15_000_000
+
+
+def test_what_cannot_be_repaired_in_time_has_no_bound() -> None:
+    rare = partial(d.chain, "c", 3, payload=50, reliability="reliable")
+    (chain,) = repaired(1, rare(("h", 3), ("m", 2), period_ms=800))
+    assert "the repair of lost frames may take 30" in chain.root.what and "lower heartbeat_ms" in chain.root.what
+    (chain,) = repaired(1, rare(("m", 2), ("h", 3), period_ms=150))
+    assert "before the end, to be acknowledged: over RTPS there is no bound for the repair of" in chain.root.what
+    assert repaired(1, rare(("m", 2), ("h", 3), period_ms=300))[0].bound_ns
+    event = ("m", 2, {"kind": "event", "publishes": {"topic": "c/b0", "payload_bytes": 50}})
+    for text, says in (
+        (rare(event, ("h", 3), period_ms=300, burst=2), "no bound in a chain over RTPS, with losses"),
+        (
+            d.chain("c", 3, ("m", 2), ("h", 3), payload=3000, reliability="reliable"),
+            "whose repair over RTPS has no bound",
+        ),
+    ):
+        with pytest.raises(NoBoundError, match=says):
+            repaired(1, text, mtu_bytes=4096)
+
+
+def test_losses_in_simulation_stay_below_the_bounds(tmp_path: Path) -> None:
+    """Samples, HEARTBEATs and ACKNACKs are lost in both directions."""
+    chains = [
+        d.chain("round", 9, ("m", 1), ("h", 1), ("m", 0.5), payload=60, reliability="reliable", period_ms=800),
+        call("ask", "m", "h", "m", priority=5).replace("period_ms = 100", "period_ms = 1000"),
+        d.chain("best", 2, ("m", 1), ("h", 1), payload=100, period_ms=50),
+    ]
+    system = parse(robot(*chains, link=ethernet(heartbeat_ms=40, acknowledge_ms=0), interrupt_ms=0.01))
+    player = BoardsPlayer(system, "tide", 2, random.Random(3))
+    bounds = {one.name: one.bound_ns for one in bounds_of(system, "tide", 2).chains}
+    without = {one.name: one.bound_ns or 0 for one in bounds_of(system, "tide").chains}
+    worst = dict.fromkeys(bounds, 0)
+    server = Server("tide-sim")
+    for _ in range(20):
+        played = server.play(player.words(player.drawn()))
+        assert not played.violations and not played.full and not any(played.lost)
+        worst = {name: max(worst[name], ns) for name, ns in zip(worst, played.worst_ns, strict=True)}
+    server.close()
+    assert all(worst[name] <= (bounds[name] or 0) for name in worst), (worst, bounds)
+    assert worst["round"] > without["round"] + 40_000_000 and worst["ask"] > without["ask"]
+
+
+def test_runs_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "system.toml"
     file.write_text(robot(up()), encoding="utf-8")
     run = partial(tide, COLUMNS="200")
-    status, output = run("check", file, "--losses", "1")
-    assert status == 2 and "is RTPS, for which there is no bound with losses" in output
     larger = up(payload=9000, reliability="reliable")
     for text, says in (
         (

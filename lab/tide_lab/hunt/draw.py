@@ -476,6 +476,9 @@ class _Draw:
         link["acknowledge_ms"] = self.random.choice((0, 0, 10))
         link["to_host_ms"] = round(self.random.uniform(0, 5), 2) if self.chance(0.7) else 0
         link["to_board_ms"] = round(self.random.uniform(0, 3), 2) if self.chance(0.6) else 0
+        if self.of.losses != (0,):
+            link["mbit_per_s"] = self.random.choice((5, 10, 100))
+            link["heartbeat_ms"] = 40  # with up to two losses, the simulated nodes are as slow as that
         if self.of.queued:
             link |= {"mbit_per_s": 2, "mtu_bytes": 4096, "datagram_bytes": 768, "discovery_datagrams": 10}
             link |= {"queued_datagrams": self.random.choice((4, 8)), "more_readers": self.random.choice((0, 1))}

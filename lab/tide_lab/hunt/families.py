@@ -156,6 +156,7 @@ FAMILIES = (
     _on(_BOARD, "check-rtps-queued", hosts=(1, 2), shapes=True, rtps=True, fragments=True, queued=True),
     _on(_BOARD, "check-rtps-fast", hosts=(1, 2), shapes=True, rtps=True, fast=True),
     _on(_BOARD, "check-rtps-fast-reliable", hosts=(1, 2), reliable=0.8, shapes=True, rtps=True, fast=True),
+    _on(_LOSSES, "check-rtps-losses", shapes=True, rtps=True),
     _on(_TWO_BOARDS, "check-rtps-boards", hosts=(1, 2), lanes=(1, 2), reliable=0.3, rtps=True),
     # several boards
     _on(_TWO_BOARDS, "check-boards-groups", lanes=(2, 2, 3), reliable=0.4, groups=1),

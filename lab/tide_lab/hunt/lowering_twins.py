@@ -245,6 +245,10 @@ def _fast_ethernet(document: Document) -> None:
     document["line"]["rtps_mbit_per_s"] *= 2
 
 
+def _one_loss_less(document: Document) -> None:
+    document["protocol"]["losses"] -= 1
+
+
 def _shorter_queue(document: Document) -> None:
     document["line"]["rtps_queued"] -= 1
 
@@ -661,6 +665,9 @@ def twins() -> list[Twin]:
         Twin("one frame for a long sample to a board", "check-rtps-fragments", _one_frame_for_a_reader),
         Twin("twice the period without an agent", "check-rtps-fast", _asked(_chains(_rarely))),
         Twin("histories of one sample", "check-rtps-fast", _one_sample_histories),
+        Twin("losses forgotten without an agent", "check-rtps-losses", _asked(_part("protocol", losses=0))),
+        Twin("one loss fewer without an agent", "check-rtps-losses", _asked(_one_loss_less)),
+        Twin("HEARTBEATs of nodes at once", "check-rtps-losses", _asked(_part("line", rtps_heartbeat_ns=0))),
         Twin("one frame for a reader without an agent", "check-rtps-fast-reliable", _one_frame_for_a_reader),
         Twin("twice the period of reliable chains", "check-rtps-fast-reliable", _asked(_chains(_rarely))),
         Twin("hold forgotten", "check-board-hold", _asked(_chains(_without_hold))),

@@ -799,12 +799,14 @@ def _findings(system: System, executor: str | None, losses: int) -> list[Finding
     found = []
     for index, chain in enumerate(system.chains):
         reached = [system.executor(one.executor) for one in chain.callbacks[1:] if system.where(one) == "mcu"]
+        visited = {one.executor for one in chain.callbacks}
         policies = [executor if executor in CLIENT_EXECUTORS else executor_of_board(one) for one in reached]
         reasons = {
             "that branches": chain.name in others,
             "with locks": chain.name in locked,
             "with services": any(one.requests or one.replies for one in chain.callbacks),
             "that goes to a board, with losses": losses > 0 and bool(reached),
+            "over RTPS, with losses": losses > 0 and any(rtps_link_of(system, system.executor(one)) for one in visited),
             "that goes to a batch executor": any(one.startswith("batch") for one in policies),
             "whose nodes have several lanes": any(
                 system.where(one) == "host" and system.executor(one.executor).lanes > 1 for one in chain.callbacks

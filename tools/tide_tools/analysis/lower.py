@@ -413,7 +413,7 @@ def _line_findings(system: System) -> list[Finding]:
                     )
                 )
             else:
-                findings += _too_long(link, path, ("to_host_ms", "to_board_ms"))
+                findings += _too_long(link, path, ("to_host_ms", "to_board_ms", "acknowledge_ms", "heartbeat_ms"))
             continue
         findings += _too_long(link, path, ("agent_ms", "return_ms"))
         if link.quantum_bytes and not QUANTUM_MINIMUM <= link.quantum_bytes <= link.mtu_bytes:
@@ -469,9 +469,9 @@ def _is_reliable(system: System, sent: Publication | Request | Reply | None) -> 
     return any(system.reliability_of(chain, sent) == "reliable" for chain in senders)
 
 
-def rtps_loads(system: System, board: str, link: RtpsLink, interrupt_ns: int) -> list[Document]:
+def rtps_loads(system: System, board: str, link: RtpsLink, interrupt_ns: int, losses: int = 0) -> list[Document]:
     """What a board executes and sends besides its samples, as loads that stop the interface: datagrams of discovery,
-    and the HEARTBEATs and ACKNACKs of reliable topics."""
+    and the HEARTBEATs and ACKNACKs of reliable topics. With losses also the samples that are sent again."""
     # The datagrams of half a period may be late by the other half.
     loads = _rtps_load(link.discovery_datagrams * interrupt_ns, _DISCOVERY_NS // 2, 0, 0)
     delays_ms = (link.to_host_ms, link.to_board_ms, link.acknowledge_ms)
@@ -498,7 +498,19 @@ def rtps_loads(system: System, board: str, link: RtpsLink, interrupt_ns: int) ->
                 if is_to:  # the preceding ACKNACK may still wait for more urgent datagrams
                     acknack_bytes, late_ns = _CONTROL_BYTES, late_ns + period_ns
                 loads += _rtps_load(interrupt_ns, period_ns, acknack_bytes, late_ns) * chain.burst * count
+                if losses:  # in 20 ms two requests, the second one without a HEARTBEAT, and an ACKNACK for each repair
+                    again_bytes = _rtps_payload(system, sent) if is_from else _CONTROL_BYTES
+                    repairs = _rtps_load(2 * interrupt_ns, _RETRY_NS, again_bytes, network_ns + _RETRY_NS)
+                    repairs += _rtps_load(interrupt_ns, _RETRY_NS, acknack_bytes, network_ns + _RETRY_NS)
+                    loads += [*repairs, repairs[0]] * count if repairs else []
     return loads
+
+
+def _rtps_payload(system: System, sent: Publication | Request | Reply) -> int:
+    """Payload of a datagram with this sample, with the HEARTBEAT that may go with it."""
+    related_bytes = 0 if isinstance(sent, Publication) else _RELATED_BYTES
+    payload_bytes = (sent.payload_bytes or 0) + related_bytes
+    return -(-payload_bytes // 4) * 4 + _HEARTBEAT_BYTES if _is_reliable(system, sent) else payload_bytes
 
 
 def _interface_ns(link: RtpsLink) -> int:
@@ -558,10 +570,6 @@ def rtps_findings(system: System, executor: ClientExecutor | None, losses: int) 
         if one.name in boards and (executor or executor_of_board(one)) in ("batch_stock", "batch_blocking"):
             what = f"on board '{one.name}' publishing waits, for which there is no bound over RTPS"
             yield Finding(("executors", index, "policy"), what, "use tide, or batch")
-    if losses:
-        index = next(n for n, one in enumerate(system.links) if isinstance(one, RtpsLink))
-        what = f"link '{system.links[index].name}' is RTPS, for which there is no bound with losses"
-        yield Finding(("links", index, "kind"), what, "check without losses")
     publishers: dict[tuple[str, str], int] = {}
     requests = [one.requests for chain in system.chains for one in chain.callbacks if one.requests is not None]
     callers = Counter(one.service.lstrip("/") for one in requests)
@@ -571,6 +579,8 @@ def rtps_findings(system: System, executor: ClientExecutor | None, losses: int) 
                 yield from _rtps_messages(system, chain, callback, ("chains", index, "callbacks", position), publishers)
         pairs = [pair for way in system.ways(chain) for pair in pairwise(way)]
         touching = [(before, after) for before, after in pairs if boards & {before.executor, after.executor}]
+        if losses and touching:
+            yield from _rtps_repairs(system, index, chain)
         if chain.hold and touching:
             what = f"chain '{chain.name}' holds back other messages, which a board does not over RTPS"
             yield Finding(("chains", index, "hold"), what, "remove hold, or describe a board with an agent")
@@ -636,6 +646,25 @@ def _rtps_messages(
 def _too_many_frames(path: Path, payload_bytes: int, count: int, most: int) -> Finding:
     what = f"a message of {payload_bytes} bytes takes {count} frames of TIDE_MTU_BYTES on its board, and there is a "
     return Finding(path, f"{what}bound for {most}", "raise mtu_bytes, or make the message shorter")
+
+
+def _rtps_repairs(system: System, index: int, chain: Chain) -> Iterator[Finding]:
+    """Reports entries of a reliable chain over RTPS for which there is no bound with losses."""
+    remedy = "check without losses"
+    reliable = [
+        (path, sent, one)
+        for position, one in enumerate(chain.callbacks)
+        for path, sent in one.located(("chains", index, "callbacks", position))
+        if system.reliability_of(chain, sent) == "reliable"
+    ]
+    for path, sent, one in reliable:
+        link = rtps_link_of(system, system.executor(one.executor))
+        if chain.reliability == "best_effort":
+            what = f"chain '{chain.name}' is best_effort and topic '{sent.topic}' reliable, with losses over RTPS"
+            yield Finding((*path, "reliability"), what, f"{remedy}, or make the chain reliable")
+        elif link is not None and sent.payload_bytes > longest_datagram_payload(link):
+            what = f"a message of {sent.payload_bytes} bytes is sent in fragments, whose repair over RTPS has no bound"
+            yield Finding((*path, "payload_bytes"), what, f"{remedy}, or raise datagram_bytes")
 
 
 def _rtps_directly(system: System, before: Callback, after: Callback) -> Finding:
@@ -1138,6 +1167,8 @@ def board_document(
         ],
     }
     for chain, entry in zip(system.chains, document["chains"], strict=True):
+        if entry.get("repaired") and losses:
+            entry["alone"] = "over RTPS there is no bound for the repair of several instances"
         if reason := _over_first(chain, joined):
             entry["alone"] = reason
     if client is not None:
@@ -1165,7 +1196,7 @@ def board_document(
             for one in client.loads
         ]
         if isinstance(line, RtpsLink):
-            document["client"]["loads"] += rtps_loads(whole or system, client.name, line, interrupt_ns)
+            document["client"]["loads"] += rtps_loads(whole or system, client.name, line, interrupt_ns, losses)
         document["client"] |= {"interrupt_receive_ns": interrupt_ns, "interrupt_complete_ns": interrupt_ns}
     if line is None:
         document["protocol"]["silence_ns"] = 0
@@ -1271,6 +1302,8 @@ def _line(system: System, line: Line | Network) -> Document:
             "rtps_mbit_per_s": line.mbit_per_s,
             "rtps_datagram_bytes": line.datagram_bytes,
             "rtps_queued": line.queued_datagrams,
+            "rtps_acknowledge_ns": nanoseconds(line.acknowledge_ms),
+            "rtps_heartbeat_ns": nanoseconds(line.heartbeat_ms),
         }
     return {
         "baud": _UDP_BAUD,
@@ -1517,10 +1550,8 @@ def sending(system: System, callback: Callback, after: Callback | None, client: 
     }
     if here and (link := rtps_link_of(system, system.executor(client))):
         entry["readers"] = readers_of(system, sent, link)
-        if sent is not None and not isinstance(sent, Publication):
-            payload_bytes = (sent.payload_bytes or 0) + _RELATED_BYTES
         if sent is not None and _is_reliable(system, sent):
-            entry["payload_bytes"] = -(-payload_bytes // 4) * 4 + _HEARTBEAT_BYTES
+            entry["payload_bytes"] = _rtps_payload(system, sent)
     if here and callback.publishes_apart:
         more = callback.count_sent - (sent is not None)
         entry["execution_ns"] = callback.execution_ns + more * nanoseconds(system.executor(client).submit_ms)

@@ -200,7 +200,9 @@ def _of_rtps(system: System, board: Executor, link: RtpsLink) -> Iterator[tuple[
         yield (
             "acknowledgments",
             f"a node answers a HEARTBEAT of {name} within {link.acknowledge_ms} ms (acknowledge_ms) and requests "
-            "nothing that it has; its writers send a HEARTBEAT beside each sample and every 20 ms at most",
+            "nothing that it has; its writers send a HEARTBEAT beside each sample and every 20 ms at most; after a "
+            f"loss they send one every {link.heartbeat_ms} ms at least (heartbeat_ms) and answer a request like a "
+            "HEARTBEAT, and a reader repeats a request no sooner than after 20 ms",
         )
 
 
@@ -268,8 +270,10 @@ _WORDS: dict[str, tuple[re.Pattern[str], str, str]] = {  # pattern, text for a s
 
 
 def worded(system: System, premise: str, text: str) -> str:
+    if premise == "losses" and all(isinstance(link, RtpsLink) for link in system.links):
+        text = text.replace("frame", "datagram")
     if premise == "losses" and text.startswith("at most"):
-        text = text.replace("at most 1 frames of an instance are", "at most 1 frame of an instance is")
+        text = re.sub("at most 1 (frame|datagram)s of an instance are", r"at most 1 \1 of an instance is", text)
         unrepaired = [chain.name for chain in system.chains if _is_unrepaired(system, chain)]
         return f"{text}, and none of a best-effort message ({', '.join(unrepaired)})" if unrepaired else text
     if premise not in _WORDS:

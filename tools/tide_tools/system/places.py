@@ -446,10 +446,17 @@ class RtpsLink(_Entry):
     acknowledge_ms: Annotated[
         MillisecondsOrZero,
         Field(
-            description="Longest time from a HEARTBEAT's arrival at a node to its ACKNACK, for reliable topics. Fast "
-            "DDS waits 5 ms."
+            description="Longest time from a HEARTBEAT's arrival at a node to its ACKNACK, and from an ACKNACK's "
+            "arrival to the samples that it requests, for reliable topics. Fast DDS waits 5 ms."
         ),
     ] = Decimal(10)
+    heartbeat_ms: Annotated[
+        MillisecondsOrZero,
+        Field(
+            description="Longest distance of a node's HEARTBEATs while a sample to the board is not acknowledged, for "
+            "bounds with losses. Fast DDS: 3 s, unless its profile gives heartbeat_period."
+        ),
+    ] = Decimal(3000)
     source: Source = "estimated"
 
     @property
