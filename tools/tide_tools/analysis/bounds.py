@@ -1002,16 +1002,18 @@ def _with_acknowledgments(system: System, bounds: Bounds) -> Bounds:
         is_reliable = chain.reliability == "reliable" or any(
             sent.reliability == "reliable" for one in chain.callbacks for sent in one.publishes
         )
-        if bound_ns is None or bound_ns <= latest or not is_reliable:
+        if not is_reliable or (bound_ns is not None and bound_ns <= latest):
             continue
-        what = f"it may take {bound_ns / 1e6:.3f} ms, and over RTPS a reliable chain's acknowledgments are counted up "
-        what += f"to {latest / 1e6:.3f} ms, its deadline or its period; raise deadline_ms"
+        takes = "it has no bound" if bound_ns is None else f"it may take {bound_ns / 1e6:.3f} ms"
+        what = f"{takes}, and over RTPS a reliable chain's acknowledgments are counted up "
+        what += f"to {latest / 1e6:.3f} ms, its deadline or its period"
+        what += "" if bound_ns is None else "; raise deadline_ms"
         for board in sorted({one.executor for one in system.path(chain)}):
             if rtps_link_of(system, system.executor(board)) is None:
                 continue
             root = Root("link", ("chains", index, "deadline_ms"), what, chain.name, board)
             visitors = (one for one in system.chains if any(each.executor == board for each in system.path(one)))
-            roots |= {one.name: root for one in visitors}
+            roots |= {one.name: root for one in visitors if bounds.chain(one.name).bound_ns is not None}
     if not roots:
         return bounds
     return replace(bounds, met=False, chains=_without(bounds.chains, roots))
