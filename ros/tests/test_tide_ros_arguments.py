@@ -12,7 +12,7 @@ from rclpy.callback_groups import ReentrantCallbackGroup
 from std_msgs.msg import Int32
 
 from ros_graph import eventually, graph, nothing
-from tide_ros import REMOTE, Chain, Lane, MultiThreadedExecutor, PriorityExecutor
+from tide_ros import REMOTE, Budget, Chain, Lane, MultiThreadedExecutor, PriorityExecutor, chains_named
 from tide_ros import executor as executors
 
 BRAKE = Chain("brake", 2, [nothing])
@@ -31,6 +31,12 @@ BRAKE = Chain("brake", 2, [nothing])
         (lambda **k: PriorityExecutor(chains=BRAKE, **k), "chains is Chain.*; give a list of chains"),
         (lambda **k: PriorityExecutor(chains=[nothing], **k), "is no Chain; write Chain"),
         (lambda **k: PriorityExecutor(event_period_s=-1, **k), "event_period_s is -1; give seconds"),
+        (lambda **k: PriorityExecutor(event_period_s=float("inf"), **k), "event_period_s is inf; give seconds"),
+        (lambda **k: PriorityExecutor(**k).set_priority(nothing, "high"), "priority 'high' is not a whole number"),
+        (lambda **k: PriorityExecutor(**k).spin_once(timeout_sec="0.1"), "timeout_sec is '0.1'; give seconds, or None"),
+        (lambda **_: Budget(1e6, 10_000_000), "budget: budget_ns 1000000.0 is not a whole number"),
+        (lambda **_: chains_named("brake 2: timer /a", []), "words is 'brake 2: timer /a'; give a list of texts"),
+        (lambda **_: chains_named(["brake 2: timer /lidar"], 3), "nodes is 3; give a list of nodes"),
         (lambda **k: MultiThreadedExecutor(num_threads=0, **k), "num_threads is 0: at least one"),
         (lambda **k: MultiThreadedExecutor(num_threads="2", **k), "num_threads '2' is not a whole number"),
         (lambda **k: Chain("a", 1, nothing), r"chain 'a': callbacks is <function.*; give a list of callbacks, as"),

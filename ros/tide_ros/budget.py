@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tide_ros.chain import require_whole
+
 _LIBRARY = "libtide_ros_budget.so"
 _COUNTERS = "activations exhaustions replenishments denied forgiven used_ns low_ns overrun_ns".split()
 
@@ -38,6 +40,8 @@ class Budget:
     replenishments: int = 16
 
     def __post_init__(self) -> None:
+        for key in ("budget_ns", "period_ns", "low_priority", "replenishments"):
+            require_whole(f"budget: {key}", getattr(self, key))
         if not 0 < self.budget_ns <= self.period_ns:
             raise ValueError(f"budget of {self.budget_ns} ns in {self.period_ns} ns: needs 0 < budget_ns <= period_ns")
         if not 0 <= self.low_priority <= 98:

@@ -147,6 +147,10 @@ def chains_named(words: Sequence[str], nodes: Sequence[Node]) -> tuple[list[Chai
     All callbacks that match a name get its position; the result then has several chains of that name. Raises
     ValueError, whose text quotes the invalid words. Cost: each name is compared with each callback. Nothing is stored.
     """
+    if isinstance(words, str) or not isinstance(words, Iterable):
+        raise TypeError(f"words is {words!r}; give a list of texts, one for each chain")
+    if not isinstance(nodes, Iterable):
+        raise TypeError(f"nodes is {nodes!r}; give a list of nodes")
     chains: list[Chain] = []
     unmatched: list[str] = []
     for text in words:

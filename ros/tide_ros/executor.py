@@ -14,6 +14,7 @@ from __future__ import annotations
 import atexit
 import bisect
 import contextlib
+import math
 import os
 import signal
 import threading
@@ -150,7 +151,8 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         lanes = _lanes(lanes)
         if isinstance(chains, Chain) or not isinstance(chains, Iterable):
             raise TypeError(f"chains is {chains!r}; give a list of chains")
-        if isinstance(event_period_s, bool) or not isinstance(event_period_s, (int, float)) or event_period_s < 0:
+        is_number = isinstance(event_period_s, (int, float)) and not isinstance(event_period_s, bool)
+        if not is_number or not 0 <= event_period_s < math.inf:
             raise ValueError(f"event_period_s is {event_period_s!r}; give seconds, 0 or more")
         if not any(lane.serves(0) for lane in lanes):
             raise ValueError(
@@ -251,6 +253,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
     def set_priority(self, callback: Any, priority: int) -> None:
         """Sets the priority of one callback (see :func:`priority_of`). It replaces the priority that the callback has
         from chains."""
+        require_whole("priority", priority)
         if not 0 <= priority <= 0x7EFF:
             raise ValueError(f"priority {priority} is not in 0..{0x7EFF}; see priority_of")
         self._require_lane(level_of(priority), f"priority {priority}")
@@ -1030,7 +1033,11 @@ def _completed(future: Future) -> bool:
 
 def _deadline_ns(timeout_sec: float | TimeoutObject | None) -> int | None:
     seconds = timeout_sec.timeout if isinstance(timeout_sec, TimeoutObject) else timeout_sec
-    return None if seconds is None or seconds < 0 else time.monotonic_ns() + int(seconds * 1e9)
+    if seconds is None:
+        return None
+    if not isinstance(seconds, (int, float)):
+        raise TypeError(f"timeout_sec is {seconds!r}; give seconds, or None for no limit")
+    return time.monotonic_ns() + int(seconds * 1e9) if 0 <= seconds < math.inf else None
 
 
 def _leave(callbacks: list[Any], wake: Callable[[], None]) -> None:
