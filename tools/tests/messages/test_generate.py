@@ -124,6 +124,9 @@ def test_capacities_come_from_file_and_command_line(tmp_path: Path) -> None:
     assert "char encoding[10];" in image
     assert "double position[5];" in joints
     assert "elements[3]; char characters[3][7];" in joints
+    toml.write_text("capacity = 3\n")
+    done = run_tide("--out", tmp_path, "--capacities", toml, "sensor_msgs/Image", check=False)
+    assert "capacity = 3: write a table [capacity] of rules" in done.stderr
 
 
 def test_announced_sizes_count_padding(tmp_path: Path) -> None:

@@ -79,8 +79,10 @@ def read_file(path: Path) -> Capacities:
     except tomllib.TOMLDecodeError as error:
         raise GenerateError(f"not TOML: {error}", path) from error
     rules = content.pop("capacity", {})
+    if not isinstance(rules, dict):
+        raise GenerateError(f"capacity = {rules!r}: write a table [capacity] of rules", path)
     unknown = sorted(set(content) - {"string", "sequence"})
-    if unknown or not isinstance(rules, dict):
+    if unknown:
         raise GenerateError(f"unknown key {', '.join(unknown)}; known: string, sequence, [capacity]", path)
     try:
         string = _checked("string", content.get("string", Capacities.string))
