@@ -168,6 +168,15 @@ def start_rclc(children: Children, folder: Path, name: str, *words: str) -> Chil
     return board
 
 
+@pytest.mark.parametrize("text", ["7x", "233", "-1"])
+def test_a_domain_of_the_environment_that_is_none_is_named(tmp_path: Path, text: str) -> None:
+    with Children() as children:
+        command = [program("qos_peer"), "--rtps", "127.0.0.1", "--domain", "255"]
+        board = children.start("board", command, tmp_path / "board.log", environment={"ROS_DOMAIN_ID": text})
+        assert board.process.wait(START_LIMIT_S) == 1
+    assert f"rtps: ROS_DOMAIN_ID is '{text}'; it has to be a number from 0 to 232" in board.log.read_text()
+
+
 @pytest.mark.parametrize("lanes", [[], ["--lanes"]], ids=["one lane", "two lanes"])
 def test_a_program_of_rclc_publishes_and_subscribes(tmp_path: Path, lanes: list[str]) -> None:
     with Children() as children, host(domain()) as ros:

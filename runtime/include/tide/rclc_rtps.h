@@ -67,8 +67,9 @@ extern const tide_rtps_agent_config_t tide_rtps_memory;
 #ifndef TIDE_RTPS_FRAMES
 #define TIDE_RTPS_FRAMES (TIDE_RTPS_READERS + 4 < 16 ? TIDE_RTPS_READERS + 4 : 16)
 #endif
-/* Called on the link's thread for each event of the participant (tide/rtps_participant.h): matches, lost samples, full
- * tables. Without it, POSIX prints full tables and incompatible QoS on stderr; elsewhere only counters tell of them. */
+/* Called on the link's thread for each event of the participant (tide/rtps_participant.h): matches, lost samples,
+ * samples that are too large, full tables. Without it, POSIX prints full tables, incompatible QoS and the first sample
+ * of each endpoint that is too large on stderr; elsewhere only counters tell of them. */
 #ifdef TIDE_RTPS_EVENT
 void TIDE_RTPS_EVENT(void *context, const tide_rtps_event_t *event);
 #else

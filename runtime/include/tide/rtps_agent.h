@@ -16,8 +16,8 @@
  * publisher waits for a reader. Writers send with the level of their latest sample. Samples for a reliable subscription
  * are refused while the executor has not processed the frames before them, and ROS 2 sends them again.
  *
- * Not supported: CREATE by reference or XML; samples above TIDE_RTPS_SAMPLE_BYTES (counted); type hashes; the graph of
- * rcl/graph.h. */
+ * Not supported: CREATE by reference or XML; samples above TIDE_RTPS_SAMPLE_BYTES (counted and reported); type hashes;
+ * the graph of rcl/graph.h. */
 #ifndef TIDE_RTPS_AGENT_H
 #define TIDE_RTPS_AGENT_H
 
@@ -109,8 +109,9 @@ typedef struct tide_rtps_agent_config {
    * differ from their defaults; peers and matches are set already. False: this board cannot be reached in this
    * domain. */
   bool (*start)(void *context, uint32_t domain, tide_participant_config_t *config);
-  /* Called on the thread that reads, with the same context, for each event of the participant: matches, lost samples,
-   * full tables. Null: none. */
+  /* Called on the thread that reads or writes, with the same context, for each event of the participant: matches, lost
+   * samples, full tables. Also for samples that are too large for the history (the local endpoint is then a writer) or
+   * for the outbox. Null: none. */
   void (*event)(void *context, const tide_rtps_event_t *event);
   uint8_t (*dscp)(uint8_t level); /* for the transports of the ports, see tide/rclc_rtps.h. Null: 0 for every level */
   void *context;

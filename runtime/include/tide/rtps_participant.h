@@ -150,7 +150,7 @@ typedef enum tide_rtps_event_kind {
   TIDE_RTPS_EVENT_UNMATCHED,
   TIDE_RTPS_EVENT_INCOMPATIBLE, /* once for each pair: count is the DDS policy id */
   TIDE_RTPS_EVENT_LOST,         /* samples that a reliable writer no longer had, or lost samples of a best-effort one */
-  TIDE_RTPS_EVENT_TOO_LARGE,    /* a sample in fragments without memory for it; count: its bytes */
+  TIDE_RTPS_EVENT_TOO_LARGE,    /* a sample without memory for it; count: its bytes, as far as they are known */
   TIDE_RTPS_EVENT_MATCHES_FULL, /* a matching endpoint was not stored; it is stored when an entry becomes free */
   TIDE_RTPS_EVENT_PEERS_FULL    /* a participant was not stored; reported again only after there was a free entry */
 } tide_rtps_event_kind_t;

@@ -338,9 +338,22 @@ static void end_sample(tide_rtps_agent_t *agent, tide_rtps_output_t *output, uin
   output->requests[number % writer->depth] = request;
 }
 
+/* The session has acknowledged the sample, or the writer has sent it, so only this event tells that it is lost. */
+static void tell_too_large(const tide_rtps_agent_t *agent, const tide_rtps_endpoint_t *local, tide_guid_t remote,
+                           size_t length) {
+  const tide_rtps_event_t event = {
+      .kind = TIDE_RTPS_EVENT_TOO_LARGE, .local = local, .remote = remote, .count = (int64_t)length};
+  if (agent->config.event != NULL) agent->config.event(agent->config.context, &event);
+}
+
+static void lose_too_large(tide_rtps_agent_t *agent, const tide_rtps_output_t *output, size_t length) {
+  agent->counters.too_large++;
+  tell_too_large(agent, &output->writer.endpoint, (tide_guid_t){0}, length);
+}
+
 static uint8_t *begin_sample(tide_rtps_agent_t *agent, tide_rtps_output_t *output, size_t length) {
   uint8_t *room = tide_participant_write_begin(&agent->participant, &output->writer, length);
-  agent->counters.too_large += room == NULL;
+  if (room == NULL) lose_too_large(agent, output, length);
   output->room = NULL; /* gives up a sample whose fragments arrive on another stream */
   return room;
 }
@@ -361,7 +374,7 @@ static void on_write_data(tide_rtps_agent_t *agent, const tide_xrce_submessage_t
 }
 
 /* A fragmented sample is assembled in its slot of the history. The first fragment begins with the header of its
- * WRITE_DATA. */
+ * WRITE_DATA. The fragments of a sample that is too long are skipped up to the last one. */
 static void on_fragment(tide_rtps_agent_t *agent, const tide_xrce_submessage_t *submessage, uint8_t stream) {
   const uint8_t *bytes = submessage->body;
   size_t length = submessage->body_bytes;
@@ -385,17 +398,15 @@ static void on_fragment(tide_rtps_agent_t *agent, const tide_xrce_submessage_t *
     bytes += DATA_HEADER_BYTES;
     length -= DATA_HEADER_BYTES;
   }
-  if (output->filled + length > output->writer.slot_bytes - 4u) {
-    agent->counters.too_large++;
-    output->room = NULL;
-    return;
-  }
-  memcpy(output->room + output->filled, bytes, length);
-  output->filled += length;
+  const size_t capacity = output->writer.slot_bytes - 4u;
+  const bool has_fitted = output->filled <= capacity, fits = has_fitted && length <= capacity - output->filled;
+  if (fits) memcpy(output->room + output->filled, bytes, length);
+  if (has_fitted && !fits) lose_too_large(agent, output, output->filled + length);
+  output->filled = fits ? output->filled + length : SIZE_MAX;
   if ((submessage->flags & TIDE_XRCE_FLAG_LAST_FRAGMENT) == 0) return;
   uint8_t *room = output->room;
   output->room = NULL;
-  end_sample(agent, output, room, output->filled, stream, output->request);
+  if (fits) end_sample(agent, output, room, output->filled, stream, output->request);
 }
 
 /* ---- samples for the program ---- */
@@ -511,6 +522,7 @@ static bool on_sample(void *context, const tide_rtps_sample_t *sample) {
   tide_rtps_agent_stream_t *stream = input->request == 0 ? NULL : stream_of(agent, input->stream);
   if (count > agent->config.frame_count || (!is_whole && !is_reliable)) {
     agent->counters.dropped++;
+    tell_too_large(agent, &input->reader.endpoint, sample->identity.guid, sample->length);
     return true;
   }
   if (stream == NULL || !may_take_frames(agent, input, count)) {

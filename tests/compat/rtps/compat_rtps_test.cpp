@@ -123,6 +123,7 @@ struct World {
   RtpsReader *up = nullptr, *served = nullptr, *replied = nullptr;
   RtpsWriter *down = nullptr, *low = nullptr, *serving = nullptr, *asking = nullptr;
   std::vector<tide_rtps_sample_identity_t> related;
+  std::vector<std::pair<std::string, int64_t>> too_large;  // topics and bytes of samples that were too large
   uint8_t starts = 0;
   int link_loss = 0, link_duplication = 0;  // percentages of the messages between session and agent
 };
@@ -139,6 +140,10 @@ bool start(void *, uint32_t domain, tide_participant_config_t *config) {
 bool open_wire(uxrCustomTransport *) {
   tide_rtps_agent_config_t config = tide_rtps_memory;
   config.start = start;
+  config.event = [](void *, const tide_rtps_event_t *event) {
+    if (event->kind != TIDE_RTPS_EVENT_TOO_LARGE) return;
+    World::current->too_large.emplace_back(event->local->topic, event->count);
+  };
   tide_rtps_agent_init(&World::current->agent, &config);
   return true;
 }
@@ -424,6 +429,37 @@ TEST(Wire, LargeSamplesArriveWhole) {
     EXPECT_TRUE(board.spin(60'000 * kMs, [&] { return board.sizes.size() == 10; }));
     EXPECT_EQ(board.sizes, sizes);
   });
+}
+
+// The program hears of a sample that is too long for the history or for the outbox only by an event. What remains of
+// the sample is skipped.
+TEST(Wire, WhatIsTooLargeIsReported) {
+  World world(1);
+  Program board(false);
+  ASSERT_TRUE(board.spin(60'000 * kMs, [&] { return is_matched(world); }));
+  const auto *array_type = ROSIDL_GET_MSG_TYPE_SUPPORT(std_msgs, msg, UInt8MultiArray);
+  Program::expect(rcl_publisher_fini(&board.up, &board.node));
+  Program::expect(rclc_publisher_init_default(&board.up, &board.node, array_type, "/big"));
+  for (const size_t size : {size_t{3800}, size_t{1000}}) {
+    board.bytes.data.size = size;
+    Program::expect(rcl_publish(&board.up, &board.bytes, nullptr));
+  }
+  board.spin(100 * kMs);
+  ASSERT_EQ(world.too_large.size(), 1u);
+  EXPECT_EQ(world.too_large[0].first, "rt/big");
+  EXPECT_GT(world.too_large[0].second, 3000);
+  EXPECT_EQ(world.agent.counters.too_large, 1u);
+  EXPECT_EQ(world.agent.counters.unsupported, 0u);
+  EXPECT_EQ(world.agent.config.outputs[0].writer.last, 1) << "the second one";
+  Program::expect(rclc_executor_remove_subscription(&board.executor, &board.low));
+  Program::expect(rcl_subscription_fini(&board.low, &board.node));
+  Program::expect(rclc_subscription_init_best_effort(&board.low, &board.node, array_type, "/low"));
+  EXPECT_TRUE(board.spin(60'000 * kMs, [&] {
+    world.write(*world.low, array_bytes(600));
+    return world.too_large.size() > 1;
+  }));
+  EXPECT_EQ(world.too_large.back(), (std::pair<std::string, int64_t>{"rt/low", 612}));
+  EXPECT_EQ(world.agent.counters.dropped, world.too_large.size() - 1);
 }
 
 TEST(Wire, BothSidesRestart) {

@@ -108,8 +108,13 @@ static bool start(void *context, uint32_t domain, tide_participant_config_t *con
   (void)context;
   if (domain > 232) {
     const char *chosen = getenv("ROS_DOMAIN_ID");
-    domain = chosen == NULL ? 0 : (uint32_t)strtoul(chosen, NULL, 10);
-    if (domain > 232) return false;
+    char *end = NULL;
+    const unsigned long number = chosen == NULL || *chosen == '\0' ? 0 : strtoul(chosen, &end, 10);
+    if (number > 232 || (end != NULL && *end != '\0')) {
+      (void)fprintf(stderr, "rtps: ROS_DOMAIN_ID is '%s'; it has to be a number from 0 to 232\n", chosen);
+      return false;
+    }
+    domain = (uint32_t)number;
   }
   config->domain = domain;
   close_sockets();
@@ -222,6 +227,16 @@ static void wire_wake(struct uxrCustomTransport *transport) {
   (void)!write(wire.wake[1], "", 1);
 }
 
+/* True once for each endpoint. Of more than 256 endpoints some share a bit, so that a line may be missing. */
+static bool is_first(const tide_rtps_endpoint_t *endpoint) {
+  static uint8_t told[32];
+  const uint32_t number = endpoint->entity >> 8;
+  const uint8_t bit = (uint8_t)(1u << number % 8u);
+  const bool is_new = (told[number / 8u % sizeof told] & bit) == 0;
+  told[number / 8u % sizeof told] |= bit;
+  return is_new;
+}
+
 static void print_event(void *context, const tide_rtps_event_t *event) {
   (void)context;
   const char *topic = event->local == NULL ? "" : event->local->topic;
@@ -238,6 +253,11 @@ static void print_event(void *context, const tide_rtps_event_t *event) {
   } else if (event->kind == TIDE_RTPS_EVENT_INCOMPATIBLE) {
     (void)fprintf(stderr, "rtps: %s: a %s of another node has an incompatible QoS, policy %d\n", topic, end,
                   (int)event->count);
+  } else if (event->kind == TIDE_RTPS_EVENT_TOO_LARGE && is_first(event->local)) {
+    (void)fprintf(stderr,
+                  "rtps: %s: a sample of %d bytes is dropped: raise TIDE_RTPS_SAMPLE_BYTES (now %u) or, for samples to "
+                  "this program, TIDE_RTPS_FRAMES or TIDE_MTU_BYTES\n",
+                  topic, (int)event->count, (unsigned)tide_rtps_memory.sample_bytes);
   }
 }
 
