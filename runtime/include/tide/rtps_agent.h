@@ -14,7 +14,8 @@
  * Publishers become writers with the history of their QoS; KEEP_ALL gets the deepest history that the memory allows. A
  * reliable reader loses samples that it has not acknowledged before they are overwritten. This is counted, and no
  * publisher waits for a reader. Writers send with the level of their latest sample. Samples for a reliable subscription
- * are refused while the executor has not processed the frames before them, and ROS 2 sends them again.
+ * are refused while the executor has not processed the frames before them, and ROS 2 sends them again. With KEEP_LAST,
+ * they replace the oldest ones (in `dropped`) once as many as the depth wait.
  *
  * Not supported: CREATE by reference or XML; samples above TIDE_RTPS_SAMPLE_BYTES (counted and reported); type hashes;
  * the graph of rcl/graph.h. */
@@ -72,6 +73,7 @@ typedef struct tide_rtps_input { /* a reader: for a subscription, a service's re
   tide_rtps_agent_topic_t *topic;
   tide_rtps_reader_t reader;
   struct tide_rtps_agent *agent;
+  uint16_t depth;   /* of a KEEP_LAST subscription; 0: another reader */
   uint16_t request; /* id of the READ_DATA; 0: none received yet */
   uint8_t stream;
   uint8_t frames;  /* number of outbox frames that hold its samples */
@@ -98,7 +100,8 @@ typedef struct tide_rtps_agent_counters {
   uint32_t malformed;   /* malformed messages from the session, or submessages in them */
   uint32_t unsupported; /* submessages of unsupported kinds or contents */
   uint32_t refused;     /* samples of reliable writers for which no frame was free; the writers send them again */
-  uint32_t dropped; /* samples of best-effort writers for which no frame was free, and samples larger than the outbox */
+  uint32_t dropped;   /* samples of best-effort writers for which no frame was free, samples larger than the outbox, and
+                       * samples that a newer one of a KEEP_LAST subscription replaced in the outbox */
   uint32_t too_large; /* the program's samples that were larger than a slot of the history */
   uint32_t unknown;   /* replies to requests that are not in the history any more */
   uint32_t resent;    /* frames sent to the session again */

@@ -141,6 +141,8 @@ static uint8_t add_input(tide_rtps_agent_t *agent, uint16_t id, tide_rtps_agent_
   reader->sample = on_sample;
   reader->memory_bytes = config->sample_bytes + 4u;
   reader->memory = config->assemblies + (size_t)(input - config->inputs) * reader->memory_bytes;
+  const bool keeps_last = (object->qos_flags & TIDE_XRCE_QOS_KEEP_LAST) != 0;
+  if (object->kind == TIDE_XRCE_KIND_DATAREADER && keeps_last && object->has_depth) input->depth = object->depth;
   if (tide_participant_add_reader(&agent->participant, reader, agent->now_ns) != TIDE_OK)
     return TIDE_XRCE_STATUS_ERR_RESOURCES;
   input->object = id;
@@ -441,6 +443,40 @@ static size_t put_header(const tide_rtps_agent_t *agent, uint8_t *bytes, uint8_t
   return tide_xrce_put_header(bytes, &header);
 }
 
+static uint8_t *memory_of(const tide_rtps_agent_t *agent, const tide_rtps_frame_t *frame) {
+  return agent->config.frame_memory + (size_t)(frame - agent->config.frames) * agent->config.frame_bytes;
+}
+
+/* The earliest frame after `frame` that holds a sample of this input and that the session has not read. */
+static tide_rtps_frame_t *unread_after(const tide_rtps_agent_t *agent, const tide_rtps_input_t *input,
+                                       const tide_rtps_frame_t *frame) {
+  tide_rtps_frame_t *found = NULL;
+  for (size_t i = 0; i < agent->config.frame_count; i++) {
+    tide_rtps_frame_t *one = &agent->config.frames[i];
+    if (one->bytes == 0 || one->input != input || one->is_sent || one->stream != input->stream) continue;
+    if (frame != NULL && tide_sequence_distance(one->sequence, frame->sequence) <= 0) continue;
+    if (found == NULL || tide_sequence_distance(one->sequence, found->sequence) < 0) found = one;
+  }
+  return found;
+}
+
+/* While the session reads nothing, a KEEP_LAST subscription keeps its newest samples: it loses the oldest one, and the
+ * others move forward by one frame. Returns the last frame, whose sample can now be replaced. Null: as many samples as
+ * the depth do not wait, or samples in fragments do. */
+static tide_rtps_frame_t *drop_oldest(const tide_rtps_agent_t *agent, const tide_rtps_input_t *input, size_t header) {
+  size_t count = 0;
+  for (const tide_rtps_frame_t *one = NULL; (one = unread_after(agent, input, one)) != NULL; count++) {
+    if (memory_of(agent, one)[header] == TIDE_XRCE_FRAGMENT) return NULL;
+  }
+  if (input->depth == 0 || count < input->depth) return NULL;
+  tide_rtps_frame_t *last = unread_after(agent, input, NULL);
+  for (tide_rtps_frame_t *next; (next = unread_after(agent, input, last)) != NULL; last = next) {
+    memcpy(memory_of(agent, last) + header, memory_of(agent, next) + header, next->bytes - header);
+    last->bytes = next->bytes;
+  }
+  return last;
+}
+
 static uint8_t *take_frame(tide_rtps_agent_t *agent, tide_rtps_input_t *input, tide_rtps_agent_stream_t *stream,
                            size_t bytes, size_t *position) {
   size_t i = 0;
@@ -449,7 +485,7 @@ static uint8_t *take_frame(tide_rtps_agent_t *agent, tide_rtps_input_t *input, t
   agent->config.frames[i] =
       (tide_rtps_frame_t){.bytes = (uint16_t)bytes, .sequence = stream->next++, .stream = stream->id, .input = input};
   input->frames++;
-  uint8_t *memory = agent->config.frame_memory + i * agent->config.frame_bytes;
+  uint8_t *memory = memory_of(agent, &agent->config.frames[i]);
   *position = put_header(agent, memory, stream->id, agent->config.frames[i].sequence);
   return memory;
 }
@@ -525,7 +561,15 @@ static bool on_sample(void *context, const tide_rtps_sample_t *sample) {
     tell_too_large(agent, &input->reader.endpoint, sample->identity.guid, sample->length);
     return true;
   }
-  if (stream == NULL || !may_take_frames(agent, input, count)) {
+  const bool has_frames = stream != NULL && may_take_frames(agent, input, count);
+  tide_rtps_frame_t *last = stream == NULL || has_frames || !is_whole ? NULL : drop_oldest(agent, input, header);
+  if (last != NULL) {
+    agent->counters.dropped++;
+    last->bytes = (uint16_t)(header + total);
+    copy_part(memory_of(agent, last) + header, prefix, prefix_bytes, sample->bytes, 0, total);
+    return true;
+  }
+  if (!has_frames) {
     input->is_refused = true;
     agent->counters.refused += is_reliable;
     agent->counters.dropped += !is_reliable;
@@ -791,8 +835,7 @@ static size_t read_frame(tide_rtps_agent_t *agent, uint8_t *bytes) {
   }
   if (chosen == NULL) return 0;
   const size_t length = chosen->bytes;
-  memcpy(bytes, agent->config.frame_memory + (size_t)(chosen - agent->config.frames) * agent->config.frame_bytes,
-         length);
+  memcpy(bytes, memory_of(agent, chosen), length);
   if (!TIDE_STREAM_IS_RELIABLE(chosen->stream)) {
     free_frame(agent, chosen);
     return length;

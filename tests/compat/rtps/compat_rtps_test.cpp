@@ -10,6 +10,7 @@
 #include <std_msgs/msg/u_int8_multi_array.h>
 #include <std_srvs/srv/set_bool.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "bare.h"
@@ -411,6 +412,45 @@ TEST(Wire, WhatWaitsComesAtOnce) {
   const int64_t begin = world.network.now;
   EXPECT_TRUE(board.spin(60'000 * kMs, [&] { return board.order.size() == 30; }));
   EXPECT_LT(world.network.now - begin, 400 * kMs);
+}
+
+// A reader that keeps one sample gets a new one after each run of a slow callback, whatever the writer's history still
+// holds.
+TEST(Wire, ASlowCallbackGetsNewSamples) {
+  static std::vector<int64_t> written, ages;
+  for (const bool is_reliable : {true, false}) {
+    SCOPED_TRACE(is_reliable ? "reliable" : "best effort");
+    World world(1);
+    Program board(false);
+    ASSERT_TRUE(board.spin(60'000 * kMs, [&] { return is_matched(world); }));
+    written.clear();
+    ages.clear();
+    const auto *number_type = ROSIDL_GET_MSG_TYPE_SUPPORT(std_msgs, msg, Int32);
+    rmw_qos_profile_t last = is_reliable ? rmw_qos_profile_default : rmw_qos_profile_sensor_data;
+    last.depth = 1;
+    Program::expect(rclc_executor_remove_subscription(&board.executor, &board.down));
+    Program::expect(rcl_subscription_fini(&board.down, &board.node));
+    Program::expect(rclc_subscription_init(&board.down, &board.node, number_type, "/down", &last));
+    const auto slow = [](const void *message) {
+      const auto number = static_cast<size_t>(static_cast<const std_msgs__msg__Int32 *>(message)->data);
+      World &now = *World::current;
+      ages.push_back(now.network.now - written[number]);
+      for (int step = 0; step < 20; step++) {
+        now.write(*now.down, number_bytes(static_cast<int32_t>(written.size())));
+        written.push_back(now.network.now);
+        now.network.run(10 * kMs);
+      }
+    };
+    Program::expect(rclc_executor_add_subscription(&board.executor, &board.down, &board.heard, slow, ON_NEW_DATA));
+    ASSERT_TRUE(board.spin(60'000 * kMs, [&] {
+      return tide_participant_matched(&world.host.participant, &world.down->writer.endpoint) == 1;
+    }));
+    board.spin(100 * kMs);
+    written.push_back(world.network.now);
+    world.write(*world.down, number_bytes(0));
+    ASSERT_TRUE(board.spin(60'000 * kMs, [&] { return ages.size() >= 30; }));
+    EXPECT_LE(*std::max_element(ages.begin(), ages.end()), 200 * kMs);
+  }
 }
 
 // Large samples travel in fragments of RTPS on the network, and in fragments of XRCE between agent and session.
