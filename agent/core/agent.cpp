@@ -105,6 +105,7 @@ void Agent::input(Endpoint endpoint, Bytes message, Time now) {
       counters_.not_allowed++;
       return;
     }
+    report_competitor(endpoint, now);
     answer_stranger(endpoint, header, message);
     return;
   }
@@ -234,6 +235,7 @@ void Agent::erase(uint32_t key, const char *what, Time now) {
   detach(slot->second.client->endpoint(), key);
   deadlines_.erase({slot->second.deadline, key});
   counters_.add(slot->second.client->counters());
+  if (slot->second.former) left_.erase(*slot->second.former);
   clients_.erase(slot);
 }
 
@@ -423,7 +425,7 @@ constexpr std::string_view kLivelinessProperty = "uxr_hl";
 constexpr Time kRepetition = 300'000'000;
 // Time for which a network may delay a message of an ended session.
 constexpr Time kLateCopy = 3'000'000'000;
-// If a client returns to its former endpoint within this time, two programs compete for one session.
+// If the endpoint that a client has left sends something within this time, two programs compete for one session.
 constexpr Time kReturn = 10 * kSecond;
 
 // True for the first session of a client of tide: 0x81 without and 0x01 with the client's key in each header.
@@ -485,11 +487,30 @@ bool Agent::may_take_over(const Client &client, Endpoint endpoint, Time now) con
   return now - client.last_heard() >= (client.answers_probes() ? limits.takeover_ns : slow);
 }
 
+// Two programs of one host that have the same key take the session from each other. A program that was restarted sends
+// nothing more from the endpoint that it left, except for messages that the network has delayed.
+void Agent::report_competitor(Endpoint endpoint, Time now) {
+  const auto left = left_.find(endpoint);
+  if (left == left_.end()) return;
+  const Time since = now - clients_.at(left->second).moved;
+  if (since < kRepetition || since >= kReturn) return;
+  notices_.tell("competes for its session with another program that has this key; give each client its own key",
+                name_of(left->second, endpoint), now);
+}
+
 uint8_t Agent::admit(Endpoint endpoint, const tide_xrce_create_client_t &body, Time now) {
-  if (!body.cookie_valid || body.key == 0 || tide_xrce_is_no_session(body.session))
+  const char *fault = nullptr;
+  if (!body.cookie_valid || tide_xrce_is_no_session(body.session)) fault = "refused: its CREATE_CLIENT is not valid";
+  if (body.key == 0) fault = "refused: its key is 0; give it another one";
+  if (body.mtu < kMessageBytesMinimum) fault = "refused: its MTU is below 64 octets";
+  if (fault != nullptr) {
+    refuse(endpoint, body.key, fault, now);
     return TIDE_XRCE_STATUS_ERR_INVALID_DATA;
-  if (body.version_major != kVersionMajor) return TIDE_XRCE_STATUS_ERR_INCOMPATIBLE;
-  if (body.mtu < kMessageBytesMinimum) return TIDE_XRCE_STATUS_ERR_INVALID_DATA;
+  }
+  if (body.version_major != kVersionMajor) {
+    refuse(endpoint, body.key, "refused: it speaks another version of DDS-XRCE than 1", now);
+    return TIDE_XRCE_STATUS_ERR_INCOMPATIBLE;
+  }
   const auto existing = clients_.find(body.key);
   const bool known = existing != clients_.end();
   const bool same = known && existing->second.client->session() == body.session;
@@ -503,6 +524,7 @@ uint8_t Agent::admit(Endpoint endpoint, const tide_xrce_create_client_t &body, T
                                                : options_.limits.client_timeout_ns,
       .may_be_forged = options_.may_be_forged && options_.may_be_forged(endpoint),
       .names = options_.names ? options_.names(endpoint, body.key) : nullptr,
+      .starts = numbered && is_first_session(body.session),
       .continues = numbered && !is_first_session(body.session)};
   if (same && numbered && existing->second.client->endpoint() == endpoint &&
       now - existing->second.client->began() < kRepetition) {
@@ -511,12 +533,11 @@ uint8_t Agent::admit(Endpoint endpoint, const tide_xrce_create_client_t &body, T
   }
   if (known && existing->second.client->endpoint() != endpoint) {
     Slot &slot = existing->second;
-    if (slot.former == endpoint && now - slot.moved < kReturn) {
-      notices_.tell("competes for its session with another program that has this key; give each client its own key",
-                    name_of(body.key, endpoint), now);
-    }
+    report_competitor(endpoint, now);
+    if (slot.former) left_.erase(*slot.former);
     slot.former = slot.client->endpoint();
     slot.moved = now;
+    left_[*slot.former] = body.key;
   }
   if (same || (known && numbered)) {
     detach(existing->second.client->endpoint(), body.key);

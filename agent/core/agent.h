@@ -114,6 +114,7 @@ class Agent {
   bool is_of_former_session(const tide_xrce_create_client_t &body, Time now) const;
   bool may_come(Endpoint endpoint, uint32_t key, Time now);
   bool may_take_over(const Client &client, Endpoint endpoint, Time now) const;
+  void report_competitor(Endpoint endpoint, Time now);
   uint8_t admit(Endpoint endpoint, const tide_xrce_create_client_t &body, Time now);
   bool make_room(Time now);
   Host host_of(Endpoint endpoint) const { return options_.host_of ? options_.host_of(endpoint) : endpoint; }
@@ -145,6 +146,7 @@ class Agent {
   Diagnostics diagnostics_;
   std::map<uint32_t, Slot> clients_;  // by key; ordered, so that a run can be repeated exactly
   std::unordered_map<Endpoint, Place> places_;
+  std::unordered_map<Endpoint, uint32_t> left_;  // Slot::former of all clients, with their keys
   std::vector<Endpoint> ready_;
   std::vector<std::shared_ptr<Signal>> woken_;
   std::vector<uint32_t> dirty_;                    // keys of clients that must be polled regardless of their deadline

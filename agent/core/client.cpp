@@ -40,9 +40,15 @@ void Liveness::heard(Time now) {
   state_ = State::kAlive;
 }
 
+Time Liveness::due_ns() const {
+  return last_heard_ + silence_ns() + static_cast<Time>(unanswered_) * limits_.probe_period_ns;
+}
+
+bool Liveness::is_probe_due(Time now) const { return is_watched() && unanswered_ < limits_.probes && now >= due_ns(); }
+
 Time Liveness::poll(Output *output, Time now) {
   if (!is_watched()) return TIDE_FOREVER;
-  const Time due = last_heard_ + silence_ns() + static_cast<Time>(unanswered_) * limits_.probe_period_ns;
+  const Time due = due_ns();
   if (now < due) return due;
   if (unanswered_ < limits_.probes) {
     if (output != nullptr) probe(*output);
@@ -114,7 +120,8 @@ void Client::resume(Endpoint endpoint, const Announcement &announcement, Time no
     services_.forget();
     entities_.begin_anew();
   }
-  sweep_ns_ = TIDE_FOREVER;
+  // A program that was restarted may need some time before it creates its first entity.
+  sweep_ns_ = announcement.starts && entities_.has_former() ? now + 10 * context_.limits.settle_ns : TIDE_FOREVER;
   if (announcement.session != session()) former_session_ = session();
   announcement_ = announcement;
   creation_.set_names(announcement.names);
@@ -141,10 +148,12 @@ void Client::reset_streams() {
         return stream_submessage(stream, submessage);
       },
       // An unsolicited STATUS informs the client about the refused submessage; the stream continues.
-      [this](uint8_t stream, const tide_xrce_submessage_t &submessage) {
+      [this](uint8_t stream, const tide_xrce_submessage_t &submessage, const char *cause) {
         tide_cdr_t cdr = reader_of(submessage);
         const tide_xrce_request_t request = tide_xrce_get_request(&cdr);
-        if (cdr.status == TIDE_OK) send_status(stream, request, TIDE_XRCE_STATUS_ERR_RESOURCES);
+        if (cdr.status != TIDE_OK) return;
+        send_status(stream, request, TIDE_XRCE_STATUS_ERR_RESOURCES);
+        tell(request.object, cause);
       });
   output_.reset();
 }
@@ -321,6 +330,14 @@ void Client::send_status(uint8_t stream, tide_xrce_request_t related, uint8_t st
   if (sent < 0) counters_.statuses_lost++;
 }
 
+// Reports a message of an entity that is lost, in a line for the user.
+void Client::tell(uint16_t object, const std::string &what) const {
+  if (!context_.event) return;
+  const Entity *entity = entities_.find(object);
+  const std::string whose = entity == nullptr ? "an unknown object" : described(entity->definition);
+  context_.event(key(), "loses a message of its " + whose + ": " + what, now_);
+}
+
 // ---- entities ----
 
 bool Client::on_create(uint8_t stream, const tide_xrce_submessage_t &submessage) {
@@ -448,6 +465,7 @@ bool Client::on_write(uint8_t stream, const tide_xrce_submessage_t &submessage) 
         counters_.write_waited++;
       }
       if (now_ - writer->refused_since_ns < context_.limits.write_wait_ns) return offer_again();
+      tell(request.object, "DDS accepts none; does a reader of its topic not acknowledge?");
     }
     counters_.write_failed++;
     return true;
@@ -585,7 +603,7 @@ Time Client::poll(Time now) {
   const bool polls = sends && has_output();
   const Time transmitter_next = polls ? tide_transmitter_poll(&output_->transmitter(), now) : TIDE_FOREVER;
   const Time reading_next = sends ? readings_.next_ns() : TIDE_FOREVER;
-  if (announcement_.liveliness_ns != 0) output();  // creates the output, through which probes are sent
+  if (announcement_.liveliness_ns != 0 && liveness_.is_probe_due(now)) output();  // creates it: probes leave through it
   const Time probe_next = liveness_.poll(output_.get(), now);
   Time next = std::min({transmitter_next, reading_next, services_.next_ns(), probe_next, sweep_ns_});
   if (input_->is_stalled()) next = std::min(next, std::max(next_offer_ns(now), now + context_.limits.write_retry_ns));

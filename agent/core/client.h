@@ -45,12 +45,14 @@ class Liveness {
   bool answers_probes() const { return announced_ns_ != 0 || answers_; }
   // Probes the client, unless another call did so less than probe_period_ns ago.
   void ask(Output &output, Time now);
+  bool is_probe_due(Time now) const;
   // Handles expired timers. Returns when to call again. `output` may be null if the session has none yet: then no probe
   // is sent, but it counts as an unanswered one.
   Time poll(Output *output, Time now);
 
  private:
   void probe(Output &output);
+  Time due_ns() const;  // time of the next probe or, after the last one, of the verdict
   Time silence_ns() const { return announced_ns_ != 0 ? announced_ns_ : timeout_ns_; }
 
   const Limits &limits_;
@@ -73,6 +75,7 @@ class Client {
     Time timeout_ns = 0;              // applies if the client announces no liveliness; 0: never
     bool may_be_forged = false;       // true: the address of the client may be forged
     const Renaming *names = nullptr;  // null: names stay as the client gives them
+    bool starts = false;              // true: the client's program was started for this session
     bool continues = false;           // true: the client had sessions before, possibly with a former agent
   };
 
@@ -83,7 +86,8 @@ class Client {
   // Call this when the client opens its session again, or another one: streams restart, entities stay, and readers wait
   // for a new READ_DATA. If the session is the one that a client of tide opens next, it begins with the messages that
   // the client did not acknowledge in the old session. With any other session, the client may have restarted: waiting
-  // messages are dropped, and entities that the client does not create again are deleted later.
+  // messages are dropped, and entities that the client does not create again are deleted later: if it has certainly
+  // restarted, even if it creates none.
   void resume(Endpoint endpoint, const Announcement &announcement, Time now);
 
   uint32_t key() const { return announcement_.key; }
@@ -135,6 +139,7 @@ class Client {
   void acknowledge(const tide_input_stream_t *stream);
   bool on_create(uint8_t stream, const tide_xrce_submessage_t &submessage);
   bool may_create(const tide_xrce_create_t &body, uint8_t flags);
+  void tell(uint16_t object, const std::string &what) const;
   void on_delete(uint8_t stream, const tide_xrce_submessage_t &submessage);
   bool on_write(uint8_t stream, const tide_xrce_submessage_t &submessage);
   bool waits_for_reader(WriterPart *writer, uint8_t stream, uint32_t depth) const;

@@ -128,6 +128,7 @@ std::string Renaming::add(const std::string &remap) {
 
 std::string Renaming::set_space(const std::string &name) {
   std::string fault = ros_name_fault(name);
+  if (fault.empty() && !space.empty()) fault = "the namespace is " + quoted(space) + " already";
   if (fault.empty()) space = name;
   return fault;
 }
@@ -502,6 +503,7 @@ uint8_t define(const tide_xrce_create_t &create, const Profiles &profiles, Defin
       break;
   }
   if (status != TIDE_XRCE_STATUS_OK) return status;
+  definition.qos.depth = std::min(definition.qos.depth, kDepthMaximum);
   fault = fault_of(definition);
   if (fault.empty()) return TIDE_XRCE_STATUS_OK;
   return object.representation == TIDE_XRCE_BY_XML ? TIDE_XRCE_STATUS_ERR_DDS : TIDE_XRCE_STATUS_ERR_INVALID_DATA;

@@ -40,10 +40,20 @@ bool Services::write(Entity &entity, uint16_t request, Bytes payload, bool big_e
   if (waiting.empty() && is_ready(entity, message) && send(entity, message, now)) return true;
   (asks ? counters_.requests_waited : counters_.replies_waited)++;
   message.until_ns = now + (asks ? context_.limits.request_wait_ns : context_.limits.reply_wait_ns);
-  const size_t evicted = waiting.push(std::move(message), context_.limits);
-  (asks ? counters_.requests_unserved : counters_.replies_unreachable) += evicted;
+  lose(entity, waiting.push(std::move(message), context_.limits), now);
   flush(entity, now);
   return true;
+}
+
+// Counts and reports waiting messages that are dropped.
+void Services::lose(const Entity &entity, size_t count, Time now) {
+  const bool asks = entity.as<RequesterPart>() != nullptr;
+  (asks ? counters_.requests_unserved : counters_.replies_unreachable) += count;
+  if (count == 0 || !context_.event) return;
+  context_.event(entity.delivery()->signal->key,
+                 "loses a message of its " + described(entity.definition) +
+                     (asks ? ": no server can be reached" : ": the caller cannot be reached"),
+                 now);
 }
 
 // Sends a message through DDS. Returns false if DDS refuses it for now, because a lock is taken or the history is full.
@@ -88,7 +98,7 @@ void Services::flush(Entity &entity, Time now) {
   if (!waiting.empty()) {
     next_ns_ = std::min({next_ns_, waiting.next_ns(), now + (refused ? limits.write_retry_ns : limits.look_again_ns)});
   }
-  (requester != nullptr ? counters_.requests_unserved : counters_.replies_unreachable) += expired;
+  lose(entity, expired, now);
 }
 
 void Services::poll(Time now) {
@@ -320,20 +330,15 @@ void Readings::serve_entity(Entity &entity, uint16_t object, Output &output, Tim
     if (sent == TIDE_ERROR_FULL) return;
     delivery.waiting_bytes -= payload_bytes;
     delivery.waiting.pop_front();
+    if (sent == TIDE_ERROR_NOT_FOUND) {  // the request was forgotten while its reply waited
+      counters_.replies_unmatched++;
+      continue;
+    }
     if (sent < 0) {
       counters_.samples_too_large++;
       delivery.too_large++;
       report_too_large(delivery, output, now);
-      const Definition &its = entity.definition;
-      const std::string &topic = entity.as<ReaderPart>() ? its.topic.name : its.service.reply.name;
-      const char *remedy = is_reliable ? "a reliable message has at most 65,523 octets"
-                                       : "subscribe reliably, or raise the client's MTU (TIDE_MTU_BYTES)";
-      if (context_.event) {
-        context_.event(delivery.signal->key,
-                       "cannot receive a message of '" + topic + "': " + std::to_string(payload_bytes) +
-                           " octets are too long; " + remedy,
-                       now);
-      }
+      tell_too_large(entity, payload_bytes, is_reliable, now);
       continue;
     }
     delivery.in_flight++;
@@ -363,6 +368,22 @@ void Readings::report_too_large(Delivery &delivery, Output &output, Time now) {
   }
   if (delivery.too_large != 0)
     next_ns_ = std::min(next_ns_, std::max(delivery.tell_ns, now + context_.limits.write_retry_ns));
+}
+
+// Reports a sample that was too long in a line for the user, of which each topic gets at most one in ten seconds.
+void Readings::tell_too_large(Entity &entity, size_t bytes, bool is_reliable, Time now) {
+  Delivery &delivery = *entity.delivery();
+  if (!context_.event || now < delivery.line_ns) return;
+  delivery.line_ns = now + 10 * kSecond;
+  const Service &service = entity.definition.service;
+  const std::string &topic = entity.as<ReaderPart>()      ? entity.definition.topic.name
+                             : entity.as<RequesterPart>() ? service.reply.name
+                                                          : service.request.name;
+  context_.event(delivery.signal->key,
+                 "cannot receive a message of '" + topic + "': " + std::to_string(bytes) + " octets are too long; " +
+                     (is_reliable ? "a reliable message has at most 65,523 octets"
+                                  : "subscribe reliably, or raise the client's MTU (TIDE_MTU_BYTES)"),
+                 now);
 }
 
 // Takes the reader's next sample out of DDS and lets it wait for a node. Returns false if DDS has none.

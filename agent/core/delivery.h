@@ -35,6 +35,7 @@ class Services {
 
  private:
   bool send(Entity &entity, const WaitingMessage &message, Time now);
+  void lose(const Entity &entity, size_t count, Time now);
 
   Context &context_;
   Counters &counters_;
@@ -77,6 +78,7 @@ class Readings {
   bool fetch(Entity &entity, Time now);
   void drain(Entity &entity, Time now);
   void report_too_large(Delivery &delivery, Output &output, Time now);
+  void tell_too_large(Entity &entity, size_t bytes, bool is_reliable, Time now);
   int deliver(Entity &entity, uint16_t object, Output &output, Time now);
 
   Context &context_;

@@ -23,6 +23,7 @@ void Notices::tell(const char *cause, const std::string &who, Time now) {
   const auto [place, first] = told_.try_emplace(cause);
   if (!first) {
     place->second.more++;
+    place->second.last = who;
     return;
   }
   place->second.since_ns = now;
@@ -61,8 +62,8 @@ Time Notices::poll(Time now) {
       place = told_.erase(place);
     } else {
       sink_(std::to_string(told.more) + " times more in " + std::to_string((now - told.since_ns) / kSecond) +
-            " s: " + place->first);
-      told = {0, now};
+            " s, the last for " + told.last + ": " + place->first);
+      told = {0, {}, now};
       next = std::min(next, now + kPeriod);
       ++place;
     }

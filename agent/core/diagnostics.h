@@ -91,7 +91,8 @@ class Notices {
 
  private:
   struct Told {
-    uint64_t more = 0;  // number of occurrences since the last line
+    uint64_t more = 0;   // number of occurrences since the last line
+    std::string last{};  // whom the last of them concerned
     Time since_ns = 0;
   };
   Sink sink_;

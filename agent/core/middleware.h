@@ -18,6 +18,8 @@ namespace tide::agent {
 using Bytes = std::span<const uint8_t>;
 using Wake = std::function<void()>;
 
+constexpr uint32_t kDepthMaximum = 512;  // of a history, whatever depth a client requests
+
 struct Qos {
   bool reliable = true;
   bool transient_local = false;

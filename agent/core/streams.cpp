@@ -251,10 +251,11 @@ void Input::fragment(Stream &stream, const tide_xrce_submessage_t &submessage) {
   const size_t bytes = fragments.size() + body.size();
   const bool is_long = has_no_length(fragments.empty() ? body : Bytes{fragments}) && bytes > kSubmessageMaximum;
   const size_t extra = is_long ? limits_.sample_bytes : 0;
-  const bool has_memory = bytes <= (is_long ? kWriteBytes + limits_.sample_bytes : kSubmessageMaximum) &&
-                          fragment_bytes_ + body.size() <= limits_.reassembly_bytes + extra;
-  if (!stream.skip_fragments && !has_memory) {
-    refuse_fragments(stream);
+  const bool is_too_long = bytes > (is_long ? kWriteBytes + limits_.sample_bytes : kSubmessageMaximum);
+  const bool has_memory = fragment_bytes_ + body.size() <= limits_.reassembly_bytes + extra;
+  if (!stream.skip_fragments && (is_too_long || !has_memory)) {
+    refuse_fragments(stream, is_too_long ? "it is too long; see --max-sample"
+                                         : "the fragments of several long messages exceed the memory for them");
     stream.skip_fragments = true;
   }
   if (stream.skip_fragments) {
@@ -271,7 +272,7 @@ void Input::fragment(Stream &stream, const tide_xrce_submessage_t &submessage) {
   // refused.
   if (next_submessage(fragments, &position, &whole) != 1 || whole.id == TIDE_XRCE_FRAGMENT ||
       fragments.size() - position > kPaddingMaximum) {
-    refuse_fragments(stream);
+    refuse_fragments(stream, "its length is not the one that it announces");
     return;
   }
   const std::vector<uint8_t> taken = std::exchange(fragments, {});
@@ -279,11 +280,11 @@ void Input::fragment(Stream &stream, const tide_xrce_submessage_t &submessage) {
   offer(stream, whole, taken);
 }
 
-void Input::refuse_fragments(Stream &stream) {
+void Input::refuse_fragments(Stream &stream, const char *cause) {
   counters_.fragmented_refused++;
   const std::vector<uint8_t> refused = std::exchange(stream.fragments, {});
   fragment_bytes_ -= refused.size();
-  if (refused.size() >= TIDE_XRCE_SUBMESSAGE_HEADER_BYTES) on_refused_(stream.state.id, whole_of(refused));
+  if (refused.size() >= TIDE_XRCE_SUBMESSAGE_HEADER_BYTES) on_refused_(stream.state.id, whole_of(refused), cause);
 }
 
 // Checks that the counters of bytes and of blocked streams agree with the sums over the streams.

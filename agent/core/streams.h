@@ -54,8 +54,8 @@ class Input {
  public:
   // Returns false if the submessage cannot be processed now; resume offers it again.
   using OnSubmessage = std::function<bool(uint8_t stream, const tide_xrce_submessage_t &)>;
-  // Reports a fragmented submessage that is too long or contradicts its header, with the part that was received.
-  using OnRefused = std::function<void(uint8_t stream, const tide_xrce_submessage_t &)>;
+  // Reports a fragmented submessage that is refused, with the part that was received and the cause.
+  using OnRefused = std::function<void(uint8_t stream, const tide_xrce_submessage_t &, const char *cause)>;
   using OnProgress = std::function<void(const tide_input_stream_t &)>;
 
   Input(const Limits &limits, Counters &counters, OnSubmessage on_submessage, OnRefused on_refused);
@@ -93,7 +93,7 @@ class Input {
   void offer(Stream &stream, const tide_xrce_submessage_t &submessage, Bytes rest);
   void wait(Stream &stream, std::vector<uint8_t> rest);
   void fragment(Stream &stream, const tide_xrce_submessage_t &submessage);
-  void refuse_fragments(Stream &stream);
+  void refuse_fragments(Stream &stream, const char *cause);
   void check() const;
 
   const Limits &limits_;

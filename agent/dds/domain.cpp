@@ -34,8 +34,6 @@ namespace {
 constexpr size_t kEncapsulationBytes = 4, kAlignment = 4;
 constexpr uint8_t kPaddingMask = 0x03;
 constexpr uint32_t kLargestSampleBytes = 65536;  // as declared; DYNAMIC_REUSABLE_MEMORY_MODE also holds longer samples
-constexpr int32_t kSamplesMaximum = 512;         // greatest number of samples in a history, whatever the requested
-                                                 // depth
 // A reader's history holds samples until the agent's thread takes them and applies the depth (core/delivery.cpp).
 constexpr uint32_t kReaderSamples = 256;
 
@@ -49,11 +47,10 @@ template <typename Target>
 void apply(const Qos &qos, Target &target) {
   target.reliability().kind = qos.reliable ? dds::RELIABLE_RELIABILITY_QOS : dds::BEST_EFFORT_RELIABILITY_QOS;
   target.durability().kind = qos.transient_local ? dds::TRANSIENT_LOCAL_DURABILITY_QOS : dds::VOLATILE_DURABILITY_QOS;
-  const int32_t depth =
-      std::clamp(static_cast<int32_t>(std::min<uint32_t>(qos.depth, kSamplesMaximum)), 1, kSamplesMaximum);
+  const auto depth = static_cast<int32_t>(std::clamp(qos.depth, 1u, kDepthMaximum));
   target.history().kind = qos.keep_all ? dds::KEEP_ALL_HISTORY_QOS : dds::KEEP_LAST_HISTORY_QOS;
   target.history().depth = depth;
-  const int32_t samples = qos.keep_all ? kSamplesMaximum : depth;
+  const int32_t samples = qos.keep_all ? int32_t{kDepthMaximum} : depth;
   target.resource_limits().max_instances = 1;
   target.resource_limits().max_samples = samples;
   target.resource_limits().max_samples_per_instance = samples;

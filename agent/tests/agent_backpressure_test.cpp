@@ -28,7 +28,8 @@ class Backpressure : public testing::Test {
     return body.empty() ? -1 : body[0] | body[1] << 8;
   }
 
-  Driver driver{{}, 1'000'000'000};
+  std::vector<std::string> told;
+  Driver driver{telling(told, true), 1'000'000'000};
   TestClient client{driver, 1, 0x11};
 };
 
@@ -108,6 +109,9 @@ TEST_F(Backpressure, ItDoesNotWaitForEver) {
   EXPECT_EQ(driver.agent.counters().write_failed, 0u);
   pass(5 * kMillisecond);
   EXPECT_EQ(driver.agent.counters().write_failed, 3u);  // the others fail at once: one wait is enough
+  EXPECT_EQ(told.back(),
+            "client 00000011 at endpoint 1 loses a message of its publisher of 't', type 'T': DDS accepts none; does a "
+            "reader of its topic not acknowledge?");
   driver.middleware.full = false;
   client.write(0x0015, {4});
   driver.middleware.full = true;

@@ -165,6 +165,15 @@ TEST_F(Data, ABestEffortSampleTooLargeForAMessageIsCountedAndTold) {
   ASSERT_EQ(status.size(), 6u);
   EXPECT_EQ(status[4], TIDE_XRCE_STATUS_ERR_RESOURCES);
   EXPECT_EQ(status[5], 1) << "so many";
+  const size_t lines = told.size();
+  for (size_t more = 0; more < 20; more++) offer(1, 601 + more);
+  driver.pump();
+  EXPECT_EQ(driver.agent.counters().samples_too_large, 21u);
+  EXPECT_EQ(told.size(), lines) << "one line for a topic, whatever the lengths";
+  driver.run_until(driver.now() + 10 * kSecond);
+  offer(1, 700);
+  driver.pump();
+  EXPECT_EQ(told.size(), lines + 1);
 }
 
 TEST_F(Data, AReliableSampleLeavesInFragments) {
@@ -437,7 +446,12 @@ class Asking : public testing::Test {
     }
   }
 
-  Driver driver;
+  bool is_told(const std::string &what) const {
+    return std::count(told.begin(), told.end(), "client 00000011 at endpoint 1 " + what) == 1;
+  }
+
+  std::vector<std::string> told;
+  Driver driver{telling(told, true)};
   TestClient client{driver, 1, 0x11};
 };
 
@@ -457,6 +471,7 @@ TEST_F(Asking, RequestsAreGivenUpAfterAWhile) {
   client.write(0x0017, {2});
   driver.run_until(driver.now() + kSecond);
   EXPECT_EQ(driver.agent.counters().requests_unserved, 1u);
+  EXPECT_TRUE(is_told("loses a message of its client of 's_Request', type 'Q': no server can be reached"));
   serve();
   EXPECT_EQ(written(), (std::vector<uint8_t>{2}));
 }
@@ -535,6 +550,7 @@ TEST_F(Asking, RepliesToWhoIsGoneAreGivenUp) {
   client.write(0x0018, reply_to(1));
   driver.run_until(driver.now() + Limits{}.reply_wait_ns);
   EXPECT_EQ(driver.agent.counters().replies_unreachable, 1u);
+  EXPECT_TRUE(is_told("loses a message of its service of 's_Request', type 'Q': the caller cannot be reached"));
   set_unreachable(1, false);
   driver.middleware.sources[1]->wake();
   driver.pump();
@@ -552,6 +568,22 @@ TEST_F(Asking, WhatDdsRefusesIsOfferedAgainInOrder) {
   driver.run_until(driver.now() + 2 * kMillisecond);
   EXPECT_EQ(written(), (std::vector<uint8_t>{1, 2, 3, 7}));
   EXPECT_EQ(driver.agent.counters().requests_unserved + driver.agent.counters().replies_unreachable, 0u);
+}
+
+TEST_F(Asking, WhatIsTooLongForAServiceOrItsClientIsNamed) {
+  client.read(0x0018, 0x01);
+  driver.middleware.sources[1]->offer(sample_of(Octets(600)));
+  driver.pump();
+  const std::string remedy = "600 octets are too long; subscribe reliably, or raise the client's MTU (TIDE_MTU_BYTES)";
+  EXPECT_TRUE(is_told("cannot receive a message of 's_Request': " + remedy));
+  serve();
+  client.read(0x0017, 0x01);
+  client.write(0x0017, {1});
+  Sample reply = sample_of(Octets(600));
+  reply.request = 1;
+  driver.middleware.sources[0]->offer(reply);
+  driver.pump();
+  EXPECT_TRUE(is_told("cannot receive a message of 's_Reply': " + remedy));
 }
 
 // A server may discover both endpoints without an event of DDS, so the agent checks this from time to time.
@@ -654,9 +686,11 @@ TEST(Streams, WhatWasPutTogetherIsAsLongAsItsHeaderSays) {
   for (const Case &one : cases) {
     SCOPED_TRACE(std::to_string(one.payload_bytes) + " octets, announced " + std::to_string(one.announced_more) +
                  " more");
-    Driver driver;
+    std::vector<std::string> told;
+    Driver driver(telling(told, true));
     ReadyClient client(driver, 1, 0x11);
     driver.sent.clear();
+    told.clear();
     const uint16_t request = client.next_request();
     Octets body = TestClient::ids(request, 0x0015);
     body.resize(body.size() + one.payload_bytes, 7);
@@ -669,6 +703,9 @@ TEST(Streams, WhatWasPutTogetherIsAsLongAsItsHeaderSays) {
     EXPECT_EQ(driver.agent.counters().samples_to_dds, one.good ? 1u : 0u);
     EXPECT_EQ(driver.agent.counters().fragmented_refused, one.good ? 0u : 1u);
     EXPECT_EQ(client.status(request), one.good ? -1 : TIDE_XRCE_STATUS_ERR_RESOURCES);
+    ASSERT_EQ(told.size(), one.good ? 0u : 1u);
+    if (!one.good)
+      EXPECT_NE(told[0].find("loses a message of its publisher of 't', type 'T': it"), std::string::npos) << told[0];
     driver.middleware.written.clear();
     client.write(0x0015, {1});
     ASSERT_EQ(driver.middleware.written.size(), 1u);

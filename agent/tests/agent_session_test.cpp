@@ -13,7 +13,8 @@
 namespace tide::agent::test::agent_session_test {
 
 TEST(Session, RefusesByCause) {
-  Driver driver;
+  std::vector<std::string> lines;
+  Driver driver(telling(lines));
   EXPECT_EQ(TestClient(driver, 1, 0).connect(), TIDE_XRCE_STATUS_ERR_INVALID_DATA);
   EXPECT_EQ(TestClient(driver, 1, 7, 0x80).connect(), TIDE_XRCE_STATUS_ERR_INVALID_DATA);
   EXPECT_EQ(TestClient(driver, 1, 7).connect(60), TIDE_XRCE_STATUS_ERR_INVALID_DATA);
@@ -23,6 +24,11 @@ TEST(Session, RefusesByCause) {
   EXPECT_EQ(hex_from_bytes(driver.sent.back().bytes), "8100000004010b008500585243450100010f00");
   EXPECT_EQ(driver.agent.client_count(), 0u);
   EXPECT_EQ(driver.agent.counters().clients_refused, 5u);
+  EXPECT_EQ(lines, (std::vector<std::string>{
+                       "client 00000000 at endpoint 1: refused: its key is 0; give it another one",
+                       "client 00000007 at endpoint 1: refused: its CREATE_CLIENT is not valid",
+                       "client 00000007 at endpoint 1: refused: its MTU is below 64 octets",
+                       "client AAAABBBB at endpoint 1: refused: it speaks another version of DDS-XRCE than 1"}));
   driver.sent.clear();
   driver.input(1, bytes_from_hex("8000000000011000585243450100010faaaabbbb8102fc01"));  // one of its booleans is 2
   EXPECT_EQ(driver.agent.counters().malformed, 1u);
@@ -138,6 +144,12 @@ TEST(Session, MemoryToSendInIsTakenWhenSomethingIsSent) {
   EXPECT_EQ(driver.agent.output_count(), 1u);
   EXPECT_EQ(client.connect(), 0);
   EXPECT_EQ(driver.agent.output_count(), 0u) << "a session that begins anew";
+  EXPECT_EQ(client.connect(508, "5000"), 0);
+  driver.run_until(driver.now() + 4 * kSecond);
+  EXPECT_EQ(driver.agent.output_count(), 0u) << "who announces when to be asked";
+  driver.run_until(driver.now() + 2 * kSecond);
+  EXPECT_EQ(driver.agent.output_count(), 1u);
+  EXPECT_EQ(driver.agent.counters().probes_sent, 2u);
 }
 
 // A board of tide need not create its readers again, so its only message in the next session may be a READ_DATA.
@@ -188,26 +200,30 @@ TEST(Session, AnotherSessionOfTheSameKeyStartsAnew) {
   EXPECT_EQ(driver.middleware.participants, 0);
 }
 
-// New firmware creates a node, but not the publisher and the subscription of the old firmware, which must therefore go.
+// New firmware creates a node or nothing, but not the publisher and the subscription of the old firmware, which must
+// therefore go. The first session of a client of tide means that it was restarted. A stock client may have lost only
+// its connection, and keeps its entities until it creates something.
 TEST(Session, WhatAFormerProgramHadGoesOnceTheNewOneHasMadeItsOwn) {
   for (const uint16_t vendor : {uint16_t{TIDE_XRCE_VENDOR}, uint16_t{0x010F}}) {
-    Driver driver;
-    TestClient client(driver, 1, 0x11);
-    client.vendor = vendor;
-    EXPECT_EQ(client.connect(), 0);
-    client.create_all();
-    EXPECT_EQ(driver.middleware.sources.size(), 1u);
-    driver.run_until(driver.now() + kSecond);
-    EXPECT_EQ(client.connect(), 0);  // the same session id means that the client was restarted
-    driver.run_until(driver.now() + 10 * kSecond);
-    EXPECT_EQ(driver.middleware.sources.size(), 1u) << "it has made nothing";
-    EXPECT_GE(client.create_xml(0x0011, 0, TestClient::kParticipant, TIDE_XRCE_FLAG_REUSE | TIDE_XRCE_FLAG_REPLACE), 0);
-    driver.run_until(driver.now() + Limits{}.settle_ns - 1);
-    EXPECT_EQ(driver.middleware.writers, 1);
-    driver.run_until(driver.now() + kSecond);
-    EXPECT_EQ(driver.middleware.writers, 0);
-    EXPECT_TRUE(driver.middleware.sources.empty());
-    EXPECT_EQ(driver.middleware.participants, 1);
+    for (const bool creates : {true, false}) {
+      Driver driver;
+      TestClient client(driver, 1, 0x11);
+      client.vendor = vendor;
+      EXPECT_EQ(client.connect(), 0);
+      client.create_all();
+      EXPECT_EQ(driver.middleware.sources.size(), 1u);
+      driver.run_until(driver.now() + kSecond);
+      EXPECT_EQ(client.connect(), 0);  // the same session id means that the client was restarted
+      constexpr uint8_t kAnew = TIDE_XRCE_FLAG_REUSE | TIDE_XRCE_FLAG_REPLACE;
+      if (creates) EXPECT_GE(client.create_xml(0x0011, 0, TestClient::kParticipant, kAnew), 0);
+      driver.run_until(driver.now() + (creates ? 1 : 10) * Limits{}.settle_ns - 1);
+      EXPECT_EQ(driver.middleware.writers, 1);
+      driver.run_until(driver.now() + kSecond);
+      const bool stays = !creates && vendor != TIDE_XRCE_VENDOR;
+      EXPECT_EQ(driver.middleware.writers, stays ? 1 : 0);
+      EXPECT_EQ(driver.middleware.sources.size(), stays ? 1u : 0u);
+      EXPECT_EQ(driver.middleware.participants, stays || creates ? 1 : 0);
+    }
   }
 }
 
@@ -486,6 +502,24 @@ TEST(Entities, AreLimited) {
   }
   EXPECT_EQ(client.create_xml(0x0014, 0x0011, ""), TIDE_XRCE_STATUS_ERR_RESOURCES);
   EXPECT_EQ(client.create_xml(0x0013, 0x0011, "", TIDE_XRCE_FLAG_REUSE), TIDE_XRCE_STATUS_OK_MATCHED);
+}
+
+// A reader that nobody reads, whose client asks for the deepest history, must not make the agent store samples for
+// ever.
+TEST(Entities, DepthsAreLimited) {
+  Driver driver;
+  ReadyClient client(driver, 1, 0x11);
+  const std::string deep =
+      "<dds><data_reader><topic><name>t</name><historyQos><kind>KEEP_LAST</kind><depth>4294967295</depth></historyQos>"
+      "</topic></data_reader></dds>";
+  ASSERT_EQ(client.create_xml(0x0026, 0x0014, deep), 0);
+  FakeSource &source = *driver.middleware.sources.at(1);
+  EXPECT_EQ(source.qos.depth, kDepthMaximum);
+  for (int sample = 0; sample < 2000; sample++) {
+    source.offer(sample_of({1}));
+    driver.pump();
+  }
+  EXPECT_EQ(driver.agent.counters().samples_skipped, 2000u - kDepthMaximum);
 }
 
 TEST(Entities, ParticipantsAndDomainsAreLimited) {

@@ -50,6 +50,29 @@ TEST(Takeover, TwoProgramsWithOneKeyOnAHostAreReported) {
   EXPECT_NE(told.front().find("give each client its own key"), std::string::npos) << told.front();
 }
 
+// A stock client opens its session again from another port, so no program returns to the port of its former session.
+// But it writes from that port until it notices that it has lost its session.
+TEST(Takeover, TwoProgramsWithOneKeyAreReportedThoughTheirPortsChange) {
+  Options options = hosts_of_ten();
+  std::vector<std::string> told;
+  options.warn = [&](const std::string &line) { told.push_back(line); };
+  Driver driver(options);
+  ReadyClient restarted(driver, 15, 0x22), first(driver, 10, 0x11);
+  TestClient itself(driver, 16, 0x22), second(driver, 11, 0x11);
+  ASSERT_EQ(itself.connect(), 0);
+  restarted.write(0x0015, {1});  // delayed by the network
+  ASSERT_EQ(second.connect(), 0);
+  driver.run_until(driver.now() + kSecond);
+  second.write(0x0015, {1});
+  EXPECT_TRUE(told.empty());
+  first.write(0x0015, {1});
+  EXPECT_EQ(told, (std::vector<std::string>{"client 00000011 at endpoint 10: competes for its session with another "
+                                            "program that has this key; give each client its own key"}));
+  second.remove(TIDE_XRCE_OBJECT_CLIENT);
+  first.write(0x0015, {1});
+  EXPECT_EQ(driver.agent.counters().unknown_session, 3u);
+}
+
 // ---- silent readers ----
 
 // A client that requests data and then stays silent, with one sample of 400 octets for it every 10 ms.
@@ -234,9 +257,10 @@ TEST(Notices, OfOneCauseAreALineAndThenACount) {
     if (t_ns == 3 * kSecond) notices.tell("too long", "client 2", t_ns);
     notices.poll(t_ns);
   }
-  EXPECT_EQ(lines,
-            (std::vector<std::string>{"client 1: too many", "client 2: too long", "1000 times more in 10 s: too many",
-                                      "1000 times more in 10 s: too many", "499 times more in 10 s: too many"}));
+  EXPECT_EQ(lines, (std::vector<std::string>{"client 1: too many", "client 2: too long",
+                                             "1000 times more in 10 s, the last for client 1: too many",
+                                             "1000 times more in 10 s, the last for client 1: too many",
+                                             "499 times more in 10 s, the last for client 1: too many"}));
   notices.tell("too many", "client 3", 100 * kSecond);
   EXPECT_EQ(lines.back(), "client 3: too many");
 }
