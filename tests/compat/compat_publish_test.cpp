@@ -353,6 +353,10 @@ TEST_F(Publishing, QualityReachesTheAgent) {
   expected.deadline_ms = 1500;
   EXPECT_EQ(server.qos_of_reader("rt/kept"), expected);
   ASSERT_OK(rcl_subscription_fini(&subscription, &node));
+  quality.depth = 100'000; /* more than the protocol can express, and than any history holds */
+  ASSERT_OK(rclc_subscription_init(&subscription, &node, int32_type(), "deep", &quality));
+  EXPECT_EQ(server.qos_of_reader("rt/deep").depth, agent::kDepthMaximum);
+  ASSERT_OK(rcl_subscription_fini(&subscription, &node));
   quality = rmw_qos_profile_sensor_data;
   quality.history = RMW_QOS_POLICY_HISTORY_KEEP_ALL;
   ASSERT_OK(rclc_subscription_init(&subscription, &node, int32_type(), "sensed", &quality));

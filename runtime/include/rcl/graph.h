@@ -4,8 +4,9 @@
  * (rmw_uros_set_context_entity_creation_session_timeout); later calls use the latest report. Only one thread at a time
  * may make these calls.
  *
- * Memory: the agent's message must fit TIDE_GRAPH_BYTES of tide/pools.h. A larger message is dropped, and the previous
- * report stays in use. RCL_RET_UNSUPPORTED: no memory is configured. RCL_RET_TIMEOUT: the agent reports no graph. */
+ * Memory: the agent's message must fit TIDE_GRAPH_BYTES of tide/pools.h. RCL_RET_ERROR, until one fits: a larger
+ * message was dropped (TIDE_ERROR_TOO_LARGE). RCL_RET_UNSUPPORTED: no memory is configured. RCL_RET_TIMEOUT: the agent
+ * reports no graph. */
 #ifndef RCL__GRAPH_H_
 #define RCL__GRAPH_H_
 

@@ -19,20 +19,23 @@ extern const tide_graph_pool_t tide_graph_pool __attribute__((weak, alias("no_gr
 static rcl_subscription_t subscription;
 static rcl_guard_condition_t changed;
 static const tide_support_t *owner; /* the support whose graph is stored */
-static uint32_t graph_bytes;        /* size of the latest message; 0: none yet */
+static uint32_t graph_bytes;        /* size of the latest message; 0: none yet, or it did not fit the pool */
+static bool is_too_large;           /* true: the latest message did not fit the pool */
 static uint32_t told;               /* number of messages received */
 static bool watched;                /* true when `changed` is initialised */
 
 static void keep(tide_cdr_t *cdr, void *message) {
   (void)message;
   const size_t count = tide_cdr_remaining(cdr);
-  if (count > tide_graph_pool.capacity) {
-    cdr->status = TIDE_ERROR_CAPACITY_MESSAGE;
+  told++;
+  is_too_large = count > tide_graph_pool.capacity;
+  if (is_too_large) {
+    graph_bytes = 0; /* the graph before it is outdated */
+    cdr->status = TIDE_ERROR_TOO_LARGE;
     return;
   }
   tide_cdr_get_bytes(cdr, tide_graph_pool.bytes, count);
   graph_bytes = (uint32_t)count;
-  told++;
 }
 
 static const tide_message_type_t graph_type =
@@ -55,7 +58,7 @@ static bool has_come(tide_support_t *support, void *context) {
   (void)support;
   (void)context;
   refresh();
-  return graph_bytes > 0;
+  return graph_bytes > 0 || is_too_large;
 }
 
 static rcl_ret_t subscribe(const rcl_node_t *node) {
@@ -68,6 +71,7 @@ static rcl_ret_t subscribe(const rcl_node_t *node) {
       rclc_subscription_init(&subscription, &whose, &graph_support, "/ros_to_microros_graph", &qos);
   if (result != RCL_RET_OK) return result;
   graph_bytes = 0;
+  is_too_large = false;
   watched = false;
   subscription.impl->reader.on_sample = on_sample;
   owner = node->impl->support;
@@ -82,14 +86,15 @@ static rcl_ret_t open(const rcl_node_t *node) {
   return mine && owner == node->impl->support ? RCL_RET_OK : subscribe(node);
 }
 
-/* Waits until a graph has arrived, and takes the newest one. */
+/* Waits until a graph has arrived, and takes the newest one. TIDE_ERROR_TOO_LARGE: it did not fit the pool. */
 static rcl_ret_t look(const rcl_node_t *node) {
   if (node == NULL || node->impl == NULL) return RCL_RET_NODE_INVALID;
   const rcl_ret_t opened = open(node);
   if (opened != RCL_RET_OK) return opened;
   tide_support_t *support = node->impl->support;
   const int64_t deadline_ns = tide_compat_deadline(support->creation_timeout_ms);
-  return tide_compat_result(tide_compat_wait(support, has_come, NULL, deadline_ns, true));
+  const int status = tide_compat_wait(support, has_come, NULL, deadline_ns, true);
+  return tide_compat_result(status == TIDE_OK && is_too_large ? TIDE_ERROR_TOO_LARGE : status);
 }
 
 /* Positions the cursor at the first node; the position stays valid until the next call. */

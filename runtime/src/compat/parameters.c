@@ -24,7 +24,8 @@ typedef enum outcome {
   NO_PLACE,
   NAME_TOO_LONG,
   LIST_TOO_LONG,
-  BUSY /* the program's callback is running */
+  TOO_MANY, /* parameters in one request */
+  BUSY      /* the program's callback is running */
 } outcome_t;
 
 /* A change requested by a client or the program. The type NOT_SET means deletion. */
@@ -158,6 +159,7 @@ static const char *const outcome_texts[] = {
     [NO_PLACE] = "Parameter server is full",
     [NAME_TOO_LONG] = "Name too long",
     [LIST_TOO_LONG] = "The list of parameters would be too long",
+    [TOO_MANY] = "Too many parameters at once",
     [BUSY] = "Parameters are being changed",
 };
 
@@ -358,10 +360,17 @@ static uint32_t begin_changes(tide_cdr_t *cdr, tide_parameter_answer_t *answer) 
   return cdr->status == TIDE_OK ? count : 0;
 }
 
+#define TOO_MANY_BYTES 40u /* at most, of one such result */
+
+/* If the request has more changes than there are entries, none is made, and the answer has as many refusals as fit. */
 static void decode_set(tide_cdr_t *cdr, void *untyped) {
   tide_parameter_answer_t *answer = untyped;
-  const uint32_t count = begin_changes(cdr, answer);
-  if (count > tide_parameter_pools.item_count) return;
+  const uint32_t count = begin_changes(cdr, answer), most = tide_parameter_pools.item_count;
+  const uint32_t fitting = tide_compat_response_capacity() / TOO_MANY_BYTES;
+  if (count > most) {
+    while (answer->count < most && answer->count < fitting) answer->items[answer->count++] = TOO_MANY;
+    return;
+  }
   for (uint32_t i = 0; i < count; i++) {
     change_t change;
     (void)get_change(cdr, &change);

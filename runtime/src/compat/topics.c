@@ -24,8 +24,8 @@ static void describe_endpoint(tide_xrce_object_t *endpoint, const rmw_qos_profil
   if (tide_compat_is_reliable(qos)) endpoint->qos_flags |= TIDE_XRCE_QOS_RELIABLE;
   if (qos->history != RMW_QOS_POLICY_HISTORY_KEEP_ALL) endpoint->qos_flags |= TIDE_XRCE_QOS_KEEP_LAST;
   if (qos->durability != RMW_QOS_POLICY_DURABILITY_VOLATILE) endpoint->qos_flags |= TIDE_XRCE_QOS_TRANSIENT_LOCAL;
-  endpoint->has_depth = qos->depth > 0 && qos->depth <= UINT16_MAX;
-  endpoint->depth = (uint16_t)qos->depth;
+  endpoint->has_depth = qos->depth > 0;
+  endpoint->depth = qos->depth > UINT16_MAX ? UINT16_MAX : (uint16_t)qos->depth;
   endpoint->deadline_ms = milliseconds(qos->deadline);
   endpoint->has_deadline = endpoint->deadline_ms != 0;
   endpoint->lifespan_ms = milliseconds(qos->lifespan);

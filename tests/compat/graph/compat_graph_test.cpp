@@ -170,14 +170,17 @@ TEST_F(Graph, TheFirstQuestionWaitsForTheGraph) {
   teller.join();
 }
 
-TEST_F(Graph, OneThatIsTooLargeIsDroppedAndAMalformedOneIsNoReasonToFail) {
+TEST_F(Graph, OneThatIsTooLargeIsReportedAndAMalformedOneIsNoReasonToFail) {
   ASSERT_NE(rcl_node_get_graph_guard_condition(&node), nullptr);
   tell({{"/", "one", {{kPublisher, "/numbers", type}}}});
   ASSERT_TRUE(eventually([&] { return publishers("numbers") == 1; }));
-  tell(std::vector<Node>(30, {"/some/name/space", "with a long name", {}}));
-  EXPECT_EQ(publishers("numbers"), 1u);
-  ASSERT_TRUE(server.offer("rt/ros_to_microros_graph", {255, 255, 255, 255}));
   size_t count = 0;
+  tell(std::vector<Node>(30, {"/some/name/space", "with a long name", {}}));
+  EXPECT_TRUE(eventually([&] { return rcl_count_publishers(&node, "numbers", &count) == RCL_RET_ERROR; }));
+  EXPECT_REFUSED(rcl_count_publishers(&node, "numbers", &count), RCL_RET_ERROR, TIDE_ERROR_TOO_LARGE);
+  tell({{"/", "one", {{kPublisher, "/numbers", type}}}});
+  EXPECT_TRUE(eventually([&] { return rcl_count_publishers(&node, "numbers", &count) == RCL_RET_OK && count == 1; }));
+  ASSERT_TRUE(server.offer("rt/ros_to_microros_graph", {255, 255, 255, 255}));
   EXPECT_TRUE(eventually([&] { return rcl_count_publishers(&node, "numbers", &count) == RCL_RET_ERROR; }));
 }
 

@@ -86,6 +86,8 @@ TEST_F(Parameters, MoreNamesThanPlacesAreAnsweredByNone) {
            call("get_parameter_types", names_request(Texts(count, "on"))), &response.message);
     EXPECT_EQ(response.message.types.size, count == 14 ? count : 0u);
   }
+  EXPECT_EQ(set(std::vector<Wish>(15, whole("count", 1))), Texts(14, "no Too many parameters at once"));
+  EXPECT_EQ(count_value(), 0);
 }
 
 TEST_F(Parameters, AreListedByPrefixAndDepth) {
