@@ -4,6 +4,7 @@
 
 #include "rcl/context.h"
 #include "rcl/time.h"
+#include "rcutils/logging_macros.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -2,15 +2,10 @@
 #ifndef RCLC__EXECUTOR_H_
 #define RCLC__EXECUTOR_H_
 
-#include <stdarg.h>
-#include <stdio.h>
-
-/* Headers that the stock header includes, for programs that include nothing else. */
 #include "rcl/error_handling.h"
 #include "rclc/executor_handle.h"
 #include "rclc/sleep.h"
 #include "rclc/types.h"
-#include "rcutils/logging_macros.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -15,6 +15,8 @@
 #include <rclc/executor.h>
 #include <rclc/rclc.h>
 #include <rclc_parameter/types.h>
+#include <rosidl_runtime_c/primitives_sequence_functions.h>
+#include <rosidl_runtime_c/string_functions.h>
 
 #ifdef __cplusplus
 extern "C" {

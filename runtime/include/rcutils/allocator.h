@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rcutils/types/rcutils_ret.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif

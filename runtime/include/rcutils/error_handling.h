@@ -3,7 +3,12 @@
 #ifndef RCUTILS__ERROR_HANDLING_H_
 #define RCUTILS__ERROR_HANDLING_H_
 
+/* Headers that the stock header includes, and on which programs rely. */
+#include <assert.h>
 #include <stdbool.h>
+
+#include "rcutils/allocator.h"
+#include "rcutils/snprintf.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -3,5 +3,6 @@
 #define RMW__RMW_H_
 
 #include "rmw/init_options.h"
+#include "rosidl_runtime_c/service_type_support_struct.h"
 
 #endif

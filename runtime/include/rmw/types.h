@@ -6,6 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Headers that the stock header includes, and on which programs rely. */
+#include "rcutils/error_handling.h"
+#include "rcutils/logging.h"
+#include "rcutils/types/string_array.h"
 #include "rmw/ret_types.h"
 
 #ifdef __cplusplus

@@ -3,6 +3,7 @@
 #define RMW_MICROROS__RMW_MICROROS_H_
 
 #include "rmw/ret_types.h"
+#include "rmw/rmw.h"
 #include "rmw_microros/continous_serialization.h"
 #include "rmw_microros/custom_transport.h"
 #include "rmw_microros/discovery.h"
