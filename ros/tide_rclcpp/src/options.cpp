@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <iterator>
+#include <set>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
@@ -26,7 +27,8 @@ std::optional<std::chrono::nanoseconds> duration_of(const std::string &text) {
   if (!(stream >> number) || !(number > 0)) return std::nullopt;
   stream >> unit;
   const double factor = unit == "ns" ? 1 : unit == "us" ? 1e3 : unit == "ms" ? 1e6 : unit == "s" ? 1e9 : 0;
-  if (factor == 0 || number * factor > 9e18) return std::nullopt;
+  std::string more;
+  if (factor == 0 || number * factor < 1 || number * factor > 9e18 || stream >> more) return std::nullopt;
   return std::chrono::nanoseconds(std::llround(number * factor));
 }
 
@@ -41,6 +43,7 @@ class Words {
   }
   bool empty() const { return next_ == words_.size(); }
   bool is(const std::string &word) const { return !empty() && words_[next_] == word; }
+  const std::string &next() const { return words_[next_]; }
   // Takes the next word if it equals this word.
   bool take(const std::string &word) {
     if (!is(word)) return false;
@@ -176,7 +179,10 @@ tide_rcl::Lane parse_lane(const std::string &text) {
   lane.name = words.word("the name of a lane");
   if (!words.take("from")) words.refuse("'from' and the lowest level of the lane");
   lane.settings.least_level = static_cast<std::uint8_t>(words.number("a level", 0, TIDE_LEVEL_MAXIMUM));
+  const auto refuse = [&](const std::string &what) { throw std::invalid_argument("'" + text + "': " + what); };
+  std::set<std::string> given;
   while (!words.empty()) {
+    if (!given.insert(words.next()).second) refuse(words.next() + " is given twice");
     if (words.take("fifo")) {
       lane.settings.priority = words.number("a priority", 1, 99);
       const bool budget = lane.settings.scheduling == TIDE_SCHEDULING_SPORADIC;
@@ -201,8 +207,13 @@ tide_rcl::Lane parse_lane(const std::string &text) {
       words.refuse("fifo, rr, deadline, budget, cpu, low or 'normal if refused'");
     }
   }
+  const std::pair<const char *, const char *> exclusive[] = {
+      {"fifo", "rr"}, {"fifo", "deadline"}, {"rr", "deadline"}, {"budget", "rr"}, {"budget", "deadline"}};
+  for (const auto &[one, other] : exclusive) {
+    if (given.count(one) > 0 && given.count(other) > 0)
+      refuse(std::string("a lane cannot have both ") + one + " and " + other);
+  }
   const tide_lane_settings_t &settings = lane.settings;
-  const auto refuse = [&](const std::string &what) { throw std::invalid_argument("'" + text + "': " + what); };
   const std::string low = "low " + std::to_string(settings.low_priority);
   if (settings.scheduling == TIDE_SCHEDULING_SPORADIC) {
     if (settings.priority == 0) refuse("a lane with a budget needs a priority, as fifo 60");

@@ -92,13 +92,16 @@ std::vector<std::string> Plan::unmatched(const std::vector<Found> &found) const 
 std::vector<NameLog::Line> NameLog::update(const Plan &plan, const std::vector<Found> &found) {
   std::vector<Line> lines;
   std::string never;
-  bool complete = true;
+  bool complete = true, came = false;
   for (const Plan::Name &name : plan.names(found)) {
     const auto known = matched_.find(name.text);
     if (name.matches && (known == matched_.end() || !known->second)) {
       lines.push_back({false, name.text + ": found"});
     } else if (!name.matches && known == matched_.end()) {
       never += "\n  " + name.text + ": " + name.instead;
+      std::string &before = never_[name.text];
+      came = came || before != name.instead;
+      before = name.instead;
     } else if (!name.matches && known->second) {
       lines.push_back({true, name.text + ": no longer here: " + name.instead});
     }
@@ -107,7 +110,7 @@ std::vector<NameLog::Line> NameLog::update(const Plan &plan, const std::vector<F
   }
   std::set<std::string> nodes;
   for (const Found &one : found) nodes.insert(one.node);
-  const bool came = !std::includes(nodes_.begin(), nodes_.end(), nodes.begin(), nodes.end());
+  came = came || !std::includes(nodes_.begin(), nodes_.end(), nodes.begin(), nodes.end());
   nodes_.swap(nodes);
   if (came && !never.empty()) lines.push_back({true, "chains name callbacks that are not here yet:" + never});
   if (complete && !complete_) lines.push_back({false, "every callback that chains name is here"});

@@ -37,8 +37,8 @@ class Plan {
   std::vector<Chain> chains_;
 };
 
-// Log lines about the names in chains while nodes come and go: which names match, which no longer match, and, after
-// each new node, which have never matched.
+// Log lines about the names in chains while nodes come and go: which names match, which no longer match, and which have
+// never matched: after each new node, and when the node of such a name has other callbacks than before.
 class NameLog {
  public:
   struct Line {
@@ -48,7 +48,8 @@ class NameLog {
   std::vector<Line> update(const Plan &plan, const std::vector<Found> &found);
 
  private:
-  std::map<std::string, bool> matched_;  // the names that have ever matched; true if they match now
+  std::map<std::string, bool> matched_;       // the names that have ever matched; true if they match now
+  std::map<std::string, std::string> never_;  // the names that have never matched, with what existed instead
   std::set<std::string> nodes_;
   bool complete_ = false;
 };

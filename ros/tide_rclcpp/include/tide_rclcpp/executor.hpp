@@ -73,8 +73,9 @@ class Executor : public rclcpp::Executor {
 
   // unmatched returns a line for each name in a chain that matches no callback of the present nodes, without_chain one
   // for each callback that no chain names. While spinning, the executor logs when a name begins to match and, as a
-  // warning, when it no longer matches. After each new node, it logs as a warning all names that have never matched. It
-  // also logs how many further callbacks no chain names and, at level debug, each of them.
+  // warning, when it no longer matches. After each new node, and when the node of such a name has other callbacks than
+  // before, it logs as a warning all names that have never matched. It also logs how many further callbacks no chain
+  // names and, at level debug, each of them.
   std::vector<std::string> unmatched() const;
   std::vector<std::string> without_chain() const;
 

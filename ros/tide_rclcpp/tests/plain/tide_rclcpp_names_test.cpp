@@ -59,6 +59,7 @@ TEST(Words, OfAChainThatAreNotUnderstood) {
       {"a 1: timer /a 10", "'10' is not a period, as 10ms"},
       {"a 1: timer /a -3ms", "is not a period"},
       {"a 1: timer /a 1_000ms", "'1_000ms' is not a period, as 10ms"},
+      {"a 1: timer /a 0.1ns", "'0.1ns' is not a period"},
       {"a 1: timer /a 10ms more", "'more' is not 'as', 'priority' or the end of a callback"},
       {"a 1: timer /a priority 32512", "'32512' is not a priority (1 to 32511)"},
       {"a 1: remote priority", "its end is not a priority"},
@@ -73,6 +74,14 @@ TEST(Words, OfAChainThatAreNotUnderstood) {
   };
   for (const auto &[words, expected] : cases) {
     EXPECT_NE(refusal_of(words, false).find(expected), std::string::npos) << words << ": " << refusal_of(words, false);
+  }
+}
+
+TEST(Words, OfADuration) {
+  EXPECT_EQ(duration_of("50us"), std::chrono::microseconds(50));
+  EXPECT_EQ(duration_of(" 1.5 ms "), std::chrono::microseconds(1500));
+  for (const char *text : {"", "50", "us", "50us more", "50us,", "-1us", "0us", "0.1ns", "1_000us"}) {
+    EXPECT_FALSE(duration_of(text).has_value()) << text;
   }
 }
 
@@ -106,6 +115,11 @@ TEST(Words, OfALaneThatAreNotUnderstood) {
       {"a from 0 budget 1ms 2ms fifo 60 low 60", "low 60 is not below fifo 60"},
       {"a from 0 fifo 60 low 5", "low 5 is of a lane with a budget"},
       {"a from 0 deadline 1ms 2ms cpu 1", "cpu 1: a lane with deadline runs on all processors"},
+      {"a from 0 fifo 60 fifo 50", "fifo is given twice"},
+      {"a from 0 cpu 1 fifo 60 cpu 1", "cpu is given twice"},
+      {"a from 0 fifo 60 rr 50", "a lane cannot have both fifo and rr"},
+      {"a from 0 deadline 1ms 2ms fifo 60", "a lane cannot have both fifo and deadline"},
+      {"a from 0 budget 1ms 2ms rr 60", "a lane cannot have both budget and rr"},
       {"a from 0 normal", "is not normal if refused"},
       {"a from 0 quick", "'quick' is not fifo, rr"},
   };
@@ -197,6 +211,19 @@ TEST(NameLogs, TellWhatMatchesAndWhatNeverDid) {
                   "  chain brake: subscription /planner /scan: the node has /scans"});
   EXPECT_EQ(logged(log, plan, {own, timer, wrong, right}),
             (Texts{"I chain brake: subscription /planner /scan: found", "I every callback that chains name is here"}));
+}
+
+// A lifecycle node creates its callbacks long after it was loaded.
+TEST(NameLogs, TellWhatALateCallbackIsNamed) {
+  const Plan plan({parse_chain("brake 2: subscription /planner /scan")});
+  const Found service{Kind::kService, "/planner", "/planner/change_state", {}, 0};
+  const Found wrong{Kind::kSubscription, "/planner", "/scans", {}, 0};
+  const std::string start =
+      "W chains name callbacks that are not here yet:\n  chain brake: subscription /planner /scan: ";
+  NameLog log;
+  EXPECT_EQ(logged(log, plan, {service}), Texts{start + "the node has none"});
+  EXPECT_EQ(logged(log, plan, {service, wrong}), Texts{start + "the node has /scans"});
+  EXPECT_EQ(logged(log, plan, {service, wrong}), Texts{});
 }
 
 // A parameter of the component makes it recreate its timer; then the component is unloaded and loaded again.
