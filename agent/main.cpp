@@ -320,7 +320,8 @@ Options options_of(const Arguments &arguments, const Waker &waker) {
   options.limits.reader_wait_ns = static_cast<Time>(arguments.reader_wait_s * 1e9);
   options.profiles = read_profiles(arguments.references);
   if (arguments.domain >= 0) options.domain = arguments.domain;
-  if (const char *domain = std::getenv("ROS_DOMAIN_ID"); domain != nullptr) options.default_domain = domain_of(domain);
+  const char *domain = std::getenv("ROS_DOMAIN_ID");
+  if (domain != nullptr && *domain != '\0') options.default_domain = domain_of(domain);
   options.wake = [&waker] { waker.wake(); };
   options.diagnostics.period_ns = static_cast<Time>(arguments.diagnostics_period_s * 1e9);
   options.diagnostics.name = arguments.name;
@@ -371,6 +372,13 @@ std::pair<std::optional<Who>, std::string> who_and_value(const std::string &opti
   return {Who::parse(option, text.substr(0, at)), text.substr(at + 1)};
 }
 
+// Throws if the rule is about a device that the agent does not serve, so that it would apply to nobody.
+void require_served(const std::string &option, const Who &who, const std::vector<std::string> &served) {
+  if (who.device().empty() || std::find(served.begin(), served.end(), who.device()) != served.end()) return;
+  throw std::runtime_error(option + " " + who.device() + ": no --serial serves this device; add --serial " +
+                           who.device());
+}
+
 Time seconds_of(const std::string &text) {
   double seconds = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
@@ -381,12 +389,17 @@ Time seconds_of(const std::string &text) {
 }
 
 // Options that may apply only to some clients. If several values apply to a client, the first one with a WHO is taken
-// or, if there is none, the first one without; remaps of all matching rules are combined.
+// or, if there is none, the one without; remaps of all matching rules are combined.
 class ClientOptions {
  public:
-  explicit ClientOptions(const Arguments &arguments) {
+  explicit ClientOptions(const Arguments &arguments) : served_(arguments.serial) {
+    std::set<std::string> given;
     for (const std::string &text : arguments.client_timeout) {
       const auto [who, value] = who_and_value("--client-timeout", text);
+      if (who) require_served("--client-timeout", *who, served_);
+      if (!given.insert(text.substr(0, text.size() - value.size())).second) {
+        throw std::runtime_error("--client-timeout " + text + ": another one is given for the same clients");
+      }
       timeouts_.push_back({who, seconds_of(value)});
     }
     std::stable_partition(timeouts_.begin(), timeouts_.end(), [](const auto &rule) { return rule.first.has_value(); });
@@ -418,17 +431,21 @@ class ClientOptions {
 
  private:
   struct Rule {
+    std::string whose;       // the text of who
     std::optional<Who> who;  // unset: all clients
     Renaming names;
   };
   void add(const std::string &option, const std::string &text, std::string (Renaming::*set)(const std::string &)) {
     auto [who, value] = who_and_value(option, text);
-    Rule rule{std::move(who), {}};
-    const std::string fault = (rule.names.*set)(value);
+    if (who) require_served(option, *who, served_);
+    const std::string whose = text.substr(0, text.size() - value.size());
+    auto rule = std::find_if(rules_.begin(), rules_.end(), [&whose](const Rule &one) { return one.whose == whose; });
+    if (rule == rules_.end()) rule = rules_.insert(rule, Rule{whose, std::move(who), {}});
+    const std::string fault = (rule->names.*set)(value);
     if (!fault.empty()) throw std::runtime_error(option + " " + text + ": " + fault);
-    rules_.push_back(std::move(rule));
   }
 
+  const std::vector<std::string> &served_;  // serial devices
   std::vector<std::pair<std::optional<Who>, Time>> timeouts_;
   std::vector<Rule> rules_;
   std::set<Renaming> made_;  // one for each combination of rules that applies to a client
@@ -453,12 +470,7 @@ TcpLimits tcp_limits(const Arguments &arguments) {
 AccessList access_list(const Arguments &arguments) {
   AccessList list;
   for (const std::string &rule : arguments.allow) list.add(rule);
-  for (const Who &who : list.rules()) {
-    const std::vector<std::string> &served = arguments.serial;
-    if (who.device().empty() || std::find(served.begin(), served.end(), who.device()) != served.end()) continue;
-    throw std::runtime_error("--allow " + who.device() + ": no --serial serves this device; add --serial " +
-                             who.device());
-  }
+  for (const Who &who : list.rules()) require_served("--allow", who, arguments.serial);
   return list;
 }
 

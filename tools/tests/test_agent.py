@@ -96,6 +96,16 @@ def test_a_serial_line_is_ready_when_it_is_there(children: Children, tmp_path: P
     os.close(theirs)
 
 
+def test_the_domain_of_the_environment_may_be_empty_but_not_wrong(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("ROS_DOMAIN_ID", "")
+    with Children() as children:
+        start(children, tmp_path / "agent.log", "--udp", "0")
+    monkeypatch.setenv("ROS_DOMAIN_ID", "7x")
+    assert "ROS_DOMAIN_ID is '7x'; it has to be a number" in agent("--udp", "0").stderr
+
+
 @pytest.mark.parametrize(
     ("words", "answer"),
     [
@@ -103,6 +113,11 @@ def test_a_serial_line_is_ready_when_it_is_there(children: Children, tmp_path: P
         ("--namespace nobody=/robot1", "--namespace nobody: is neither an address"),
         ("--remap /scan:=/front --remap 0A@1.2.3.4=/scan=/b", "has no :="),
         ("--client-timeout 0A0B0C0D=soon", "'soon' is not a number of seconds"),
+        ("--client-timeout 5 --client-timeout 7", "--client-timeout 7: another one is given for the same clients"),
+        ("--client-timeout /dev/none=5", "--client-timeout /dev/none: no --serial serves this device"),
+        ("--namespace /dev/none=/robot1", "--namespace /dev/none: no --serial serves this device"),
+        ("--namespace /robot1 --namespace /robot2", "--namespace /robot2: the namespace is '/robot1' already"),
+        ("--remap /a:=/b --remap /a:=/c", "--remap /a:=/c: '/a' is remapped twice"),
         ("--bind wlan0", "--bind wlan0: not an IP address"),
         ("--bind fe80::1%wlan0", "--bind fe80::1%wlan0: the address of one link; --bind :: serves it and all others"),
     ],
