@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NuttX for the lanes of the port of kernels (runtime/port/rtos): threads with FIFO, round robin, and budgets. Budgets
- * are those of the port (CONFIG_TIDE_BUDGETS), by the kernel's switch notes and a watchdog, or those of the system's
- * sporadic server (CONFIG_SCHED_SPORADIC), which needs nothing from the runtime. */
+/* NuttX for the lanes of the port of kernels (runtime/port/rtos): threads with FIFO, round robin, and with
+ * CONFIG_TIDE_BUDGETS the port's budgets, by the kernel's switch notes and a watchdog. */
 #include <errno.h>
 #include <string.h>
 #include <time.h>
@@ -9,7 +8,6 @@
 #include "../rtos/rtos.h"
 
 #define SECOND_NS INT64_C(1000000000)
-#define REPLENISHMENTS 16  /* default of maximum_replenishments for NuttX's sporadic server */
 #if CONFIG_RR_INTERVAL > 0 /* without an interval NuttX refuses SCHED_RR */
 #define IN_TURNS SCHED_RR
 #else
@@ -54,14 +52,6 @@ static void *run_thread(void *argument) {
   task->kernel.tcb = nxsched_self();
 #endif
   task->run(task->argument);
-  if (task->kernel.sporadic) {
-    /* A thread that ends under SCHED_SPORADIC fails an assertion of NuttX, or reads through a null pointer if there are
-     * no assertions (nxsched_suspend_sporadic). So it ends under a policy that every configuration has. */
-    struct sched_param parameters;
-    memset(&parameters, 0, sizeof parameters);
-    parameters.sched_priority = sched_get_priority_min(SCHED_FIFO);
-    (void)pthread_setschedparam(pthread_self(), SCHED_FIFO, &parameters);
-  }
   return NULL;
 }
 
@@ -78,42 +68,25 @@ static bool scheduling_of(const tide_lane_settings_t *settings, int priority, in
     case TIDE_SCHEDULING_NORMAL: /* only priority scheduling exists: the lowest priority, round robin if available */
     case TIDE_SCHEDULING_ROUND_ROBIN:
       return true;
-    case TIDE_SCHEDULING_SPORADIC:
-#if defined(CONFIG_TIDE_BUDGETS)
+    case TIDE_SCHEDULING_SPORADIC: /* without budgets a lane that may run normally */
       *policy = SCHED_FIFO;
-#elif defined(CONFIG_SCHED_SPORADIC)
-      *policy = SCHED_SPORADIC;
-      parameters->sched_ss_low_priority = settings->low_priority;
-      parameters->sched_ss_max_repl =
-          settings->maximum_replenishments > 0u ? settings->maximum_replenishments : REPLENISHMENTS;
-      parameters->sched_ss_repl_period.tv_sec = (time_t)(settings->period_ns / SECOND_NS);
-      parameters->sched_ss_repl_period.tv_nsec = (long)(settings->period_ns % SECOND_NS);
-      parameters->sched_ss_init_budget.tv_sec = (time_t)(settings->runtime_ns / SECOND_NS);
-      parameters->sched_ss_init_budget.tv_nsec = (long)(settings->runtime_ns % SECOND_NS);
-#endif
-      return TIDE_KERNEL_BUDGETS || TIDE_KERNEL_HAS_SPORADIC;
+      return TIDE_KERNEL_BUDGETS;
     default:
       return false;
   }
 }
 
 int tide_kernel_start(tide_rtos_task_t *task, size_t slot, const tide_lane_settings_t *settings, int priority) {
-  const bool sporadic = settings->scheduling == TIDE_SCHEDULING_SPORADIC && !TIDE_KERNEL_BUDGETS;
   size_t stack_bytes = settings->stack_bytes;
 #ifdef CONFIG_TIDE_BUDGETS
   if (slot == TIDE_RTOS_KEEPER) stack_bytes = CONFIG_TIDE_BUDGETS_STACKSIZE;
 #endif
   (void)slot;
   if (settings->processor != 0u && !settings->may_run_normally) return TIDE_ERROR_UNSUPPORTED;
-  if (sporadic && TIDE_KERNEL_HAS_SPORADIC &&
-      (settings->runtime_ns < 1 || settings->runtime_ns > settings->period_ns ||
-       settings->low_priority < TIDE_KERNEL_PRIORITY_LEAST || settings->low_priority >= settings->priority))
-    return TIDE_ERROR_ARGUMENT;
   pthread_attr_t attributes;
   if (pthread_attr_init(&attributes) != 0) return TIDE_ERROR_FULL;
   struct sched_param parameters;
   int policy, status = TIDE_OK;
-  task->kernel.sporadic = sporadic && TIDE_KERNEL_HAS_SPORADIC;
   if (scheduling_of(settings, priority, &policy, &parameters) &&
       (pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED) != 0 ||
        pthread_attr_setschedpolicy(&attributes, policy) != 0 ||

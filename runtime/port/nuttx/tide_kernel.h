@@ -17,11 +17,6 @@
 #define TIDE_KERNEL_PRIORITY_NORMAL TIDE_KERNEL_PRIORITY_LEAST
 #define TIDE_KERNEL_PRIORITY_KEEPER TIDE_KERNEL_PRIORITY_MOST
 #define TIDE_KERNEL_PRIORITY_BUDGET (TIDE_KERNEL_PRIORITY_MOST - 1)
-#ifdef CONFIG_SCHED_SPORADIC
-#define TIDE_KERNEL_HAS_SPORADIC 1
-#else
-#define TIDE_KERNEL_HAS_SPORADIC 0
-#endif
 #ifdef CONFIG_TIDE_BUDGETS
 #include <nuttx/spinlock.h>
 #define TIDE_KERNEL_BUDGETS 1
@@ -39,7 +34,6 @@ void tide_nuttx_unmask(irqstate_t state);
 
 typedef struct tide_kernel_task {
   pthread_t thread;
-  bool sporadic; /* uses the kernel's sporadic server */
   struct tcb_s *tcb;
 } tide_kernel_task_t;
 typedef unsigned long tide_kernel_stamp_t; /* a value of the kernel's counter */

@@ -352,7 +352,7 @@ static int start_lane(start_t *start) {
       if (priority < TIDE_KERNEL_PRIORITY_LEAST || priority > TIDE_KERNEL_PRIORITY_MOST) return TIDE_ERROR_ARGUMENT;
       break;
     case TIDE_SCHEDULING_SPORADIC:
-      if (TIDE_KERNEL_BUDGETS || TIDE_KERNEL_HAS_SPORADIC) {
+      if (TIDE_KERNEL_BUDGETS) {
         priority = settings->priority;
         if (priority < TIDE_KERNEL_PRIORITY_LEAST || priority > TIDE_KERNEL_PRIORITY_MOST) return TIDE_ERROR_ARGUMENT;
         break;

@@ -14,7 +14,6 @@
  *   TIDE_KERNEL_ALARM             1: waits end by tide_kernel_set_alarm_locked; 0: by the kernel's own time limits
  *   TIDE_KERNEL_SETS_PRIORITY     0: the kernel cannot change priorities, so there are no locks
  *   TIDE_KERNEL_PRIORITY_*        LEAST and MOST of lanes, NORMAL (TIDE_SCHEDULING_NORMAL), LINK (of its task)
- *   TIDE_KERNEL_HAS_SPORADIC      1: TIDE_SCHEDULING_SPORADIC is the kernel's own
  *   TIDE_KERNEL_BUDGETS           1: lanes with TIDE_SCHEDULING_SPORADIC, on one processor; then also
  *   TIDE_KERNEL_REPLENISHMENTS    most outstanding replenishments of a lane
  *   TIDE_KERNEL_SWITCHES          1: the kernel reports switches of tasks; 0: it counts the time of each task

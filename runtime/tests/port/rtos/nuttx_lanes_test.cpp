@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of runtime/port/nuttx/nuttx.c specific to NuttX: policies, the system's sporadic server, and with budgets
-// of the runtime the counter, the driver of notes and inherited priorities. The other tests of the port are in
-// rtos_test.cpp.
+// The parts of runtime/port/nuttx/nuttx.c specific to NuttX: the counter of budgets, the driver of notes and inherited
+// priorities. The other tests of the port are in rtos_test.cpp.
 #include <gtest/gtest.h>
 
 #include <climits>
@@ -12,20 +11,16 @@
 
 namespace {
 
-[[maybe_unused]] constexpr int64_t MS = 1'000'000;
+constexpr int64_t MS = 1'000'000;
 
 class NuttxLanes : public testing::Test {
  protected:
   NuttxLanes() { nuttx = {}; }
   FakeKernel machine;
-  static tide_lane_t lane_of(tide_scheduling_t scheduling, int priority) {
-    tide_lane_t lane{};
-    lane.settings.scheduling = scheduling;
-    lane.settings.priority = priority;
-    return lane;
-  }
   static tide_lane_t sporadic(int priority, int low, int64_t budget_ns, int64_t period_ns) {
-    tide_lane_t lane = lane_of(TIDE_SCHEDULING_SPORADIC, priority);
+    tide_lane_t lane{};
+    lane.settings.scheduling = TIDE_SCHEDULING_SPORADIC;
+    lane.settings.priority = priority;
     lane.settings.low_priority = low;
     lane.settings.runtime_ns = budget_ns;
     lane.settings.period_ns = period_ns;
@@ -41,8 +36,6 @@ class NuttxLanes : public testing::Test {
 };
 
 }  // namespace
-
-#if TIDE_KERNEL_BUDGETS
 
 // This test comes first, because a driver of notes stays registered.
 TEST_F(NuttxLanes, WithoutAPlaceForNotesOrACounterThereAreNoBudgets) {
@@ -71,31 +64,3 @@ TEST_F(NuttxLanes, ACounterOf32BitsIsReadOftenEnough) {
   ASSERT_EQ(run({sporadic(4, 1, 7000 * MS, 9000 * MS)}, [&] { machine.work(8000 * MS); }), TIDE_OK);
   EXPECT_GE(machine.alarms, 7);
 }
-
-#else
-
-TEST_F(NuttxLanes, ABudgetIsTheSystemsSporadicServer) {
-  ASSERT_EQ(run({sporadic(50, 20, 2500000, 1000000001), lane_of(TIDE_SCHEDULING_FIFO, 60)}, [] {}), TIDE_OK);
-  ASSERT_EQ(nuttx.asked.size(), 2u);
-  const nuttx_sched_param &parameters = nuttx.asked[0].parameters;
-  EXPECT_EQ(nuttx.asked[0].policy, SCHED_SPORADIC);
-  EXPECT_EQ(parameters.sched_priority, 50);
-  EXPECT_EQ(parameters.sched_ss_low_priority, 20);
-  EXPECT_EQ(parameters.sched_ss_max_repl, 16);
-  EXPECT_EQ(parameters.sched_ss_init_budget.tv_nsec, 2500000);
-  EXPECT_EQ(parameters.sched_ss_repl_period.tv_sec, 1);
-  EXPECT_EQ(parameters.sched_ss_repl_period.tv_nsec, 1);
-  EXPECT_EQ(nuttx.asked[1].policy, SCHED_FIFO);
-  ASSERT_EQ(nuttx.own.size(), 1u) << "a sporadic thread that ends stops NuttX";
-  EXPECT_EQ(nuttx.own[0].policy, SCHED_FIFO);
-  EXPECT_EQ(nuttx.own[0].parameters.sched_priority, 1);
-}
-
-TEST_F(NuttxLanes, NumbersThatAreNoBudgetAreRefused) {
-  const auto status = [&](const tide_lane_t &lane) { return run({lane}, [] { ADD_FAILURE() << "it runs"; }); };
-  EXPECT_EQ(status(sporadic(10, 10, 1, 1)), TIDE_ERROR_ARGUMENT) << "without budget it would be as urgent as with";
-  EXPECT_EQ(status(sporadic(10, 5, 2, 1)), TIDE_ERROR_ARGUMENT);
-  EXPECT_EQ(status(sporadic(10, 0, 1, 2)), TIDE_ERROR_ARGUMENT);
-}
-
-#endif

@@ -18,7 +18,9 @@ bool in_note;
 unsigned sections, events;
 int posts;
 FakeKernel::Task *waiting;
-FakeNuttx::Asked next;
+struct {
+  int policy, priority;
+} next;
 size_t next_stack;
 
 FakeKernel::Task &task_of(pthread_t thread) { return *reinterpret_cast<FakeKernel::Task *>(thread); }
@@ -108,8 +110,7 @@ int note_driver_register(note_driver_s *driver) {
   return 0;
 }
 int nuttx_attributes(pthread_attr_t *) {
-  next = {-1, {}};
-  next.parameters.sched_priority = fake->current->priority;
+  next = {-1, fake->current->priority};
   next_stack = 0;
   return 0;
 }
@@ -117,8 +118,8 @@ int nuttx_set_policy(pthread_attr_t *, int policy) {
   next.policy = policy;
   return 0;
 }
-int nuttx_set_parameters(pthread_attr_t *, const nuttx_sched_param *parameters) {
-  next.parameters = *parameters;
+int nuttx_set_parameters(pthread_attr_t *, const sched_param *parameters) {
+  next.priority = parameters->sched_priority;
   return 0;
 }
 int nuttx_set_stack(pthread_attr_t *, size_t bytes) {
@@ -137,10 +138,9 @@ int nuttx_create(pthread_t *thread, const pthread_attr_t *, void *(*function)(vo
       in_note = false;
     };
   }
-  FakeKernel::Task &task = fake->create([=] { (void)function(argument); }, next.parameters.sched_priority);
+  FakeKernel::Task &task = fake->create([=] { (void)function(argument); }, next.priority);
   task.policy = next.policy;
   task.stack_bytes = next_stack;
-  nuttx.asked.push_back(next);
   *thread = reinterpret_cast<pthread_t>(&task);
   fake->start(task);
   return 0;
@@ -150,21 +150,20 @@ int nuttx_join(pthread_t thread, void **) {
   return 0;
 }
 pthread_t nuttx_self(void) { return reinterpret_cast<pthread_t>(fake->current); }
-int nuttx_set_scheduling(pthread_t thread, int policy, const nuttx_sched_param *parameters) {
+int nuttx_set_scheduling(pthread_t thread, int, const sched_param *parameters) {
   FakeKernel::Task &task = task_of(thread);
   EXPECT_EQ(fake->masked, 0u);
   if (&task != fake->current) {
     EXPECT_EQ(sections, 1u) << "it could be inside of a section of the runtime";
     EXPECT_GT(events, 0u) << "or of an event";
   }
-  nuttx.own.push_back({policy, *parameters});
   task.priority = parameters->sched_priority;
   tcb_of(task) = {.sched_priority = static_cast<uint8_t>(task.priority),
                   .base_priority = static_cast<uint8_t>(task.priority)};
   fake->choose();
   return 0;
 }
-int nuttx_get_scheduling(pthread_t thread, int *policy, nuttx_sched_param *parameters) {
+int nuttx_get_scheduling(pthread_t thread, int *policy, sched_param *parameters) {
   *policy = SCHED_FIFO;
   parameters->sched_priority = task_of(thread).priority;
   return 0;

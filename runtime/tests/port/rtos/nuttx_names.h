@@ -5,17 +5,9 @@
 
 #include <nuttx/sched.h>
 
-#include <vector>
-
 #include "fake_kernel.h"
 
 struct FakeNuttx {
-  struct Asked {
-    int policy;
-    nuttx_sched_param parameters;
-  };
-  std::vector<Asked> asked;  // requested for threads that will be created
-  std::vector<Asked> own;    // set by threads for themselves or for others
   unsigned long frequency = 1'000'000'000;
   bool is_full = false;  // no further note driver can be registered
 };

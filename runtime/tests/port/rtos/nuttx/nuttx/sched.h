@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The names of NuttX that runtime/port/nuttx/nuttx.c uses, as in NuttX's headers; included before it. The neighbouring
- * headers include this one. nuttx_names.cpp implements them. A test defines either CONFIG_TIDE_BUDGETS or
- * CONFIG_SCHED_SPORADIC. */
+ * headers include this one. nuttx_names.cpp implements them. */
 #ifndef TIDE_TEST_NUTTX_SCHED_H
 #define TIDE_TEST_NUTTX_SCHED_H
 
@@ -70,20 +69,13 @@ struct note_driver_s {
 };
 int note_driver_register(struct note_driver_s *driver);
 
-#define SCHED_SPORADIC 99
-struct nuttx_sched_param {
-  int sched_priority;
-  int sched_ss_low_priority;
-  struct timespec sched_ss_repl_period, sched_ss_init_budget;
-  int sched_ss_max_repl;
-};
 int nuttx_attributes(pthread_attr_t *attributes);
 int nuttx_set_policy(pthread_attr_t *attributes, int policy);
-int nuttx_set_parameters(pthread_attr_t *attributes, const struct nuttx_sched_param *parameters);
+int nuttx_set_parameters(pthread_attr_t *attributes, const struct sched_param *parameters);
 int nuttx_set_stack(pthread_attr_t *attributes, size_t bytes);
 int nuttx_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*function)(void *), void *argument);
-int nuttx_set_scheduling(pthread_t thread, int policy, const struct nuttx_sched_param *parameters);
-int nuttx_get_scheduling(pthread_t thread, int *policy, struct nuttx_sched_param *parameters);
+int nuttx_set_scheduling(pthread_t thread, int policy, const struct sched_param *parameters);
+int nuttx_get_scheduling(pthread_t thread, int *policy, struct sched_param *parameters);
 int nuttx_post(sem_t *semaphore);
 int nuttx_wait(sem_t *semaphore);
 int nuttx_join(pthread_t thread, void **result);
@@ -92,7 +84,6 @@ pthread_t nuttx_self(void);
 #ifdef __cplusplus
 }
 #else
-#define sched_param nuttx_sched_param
 #define sem_setprotocol(semaphore, protocol) 0
 #define sem_post nuttx_post
 #define sem_wait nuttx_wait
