@@ -192,12 +192,9 @@ def esp_idf(out: Path, messages: Path) -> Path:
 
 
 def zephyr(out: Path, messages: Path) -> Path:
-    folder = new_package(
-        out / "zephyr/tide_micro_ros", messages, ("zephyr", "rtos", "cortex_m", "exchange", "processors"), "runtime"
-    )
+    folder = new_package(out / "zephyr/tide_micro_ros", messages, ("zephyr", "rtos", "cortex_m", "exchange"), "runtime")
     copy_from_port(folder, "zephyr", "CMakeLists.txt", "Kconfig", "zephyr/module.yml")
-    for program in ("exchange", "processors"):
-        copy_from_port(folder, "zephyr", *(f"{program}/{name}" for name in ("CMakeLists.txt", "prj.conf", "main.c")))
+    copy_from_port(folder, "zephyr", *(f"exchange/{name}" for name in ("CMakeLists.txt", "prj.conf", "main.c")))
     return folder
 
 
