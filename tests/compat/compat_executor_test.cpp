@@ -348,8 +348,6 @@ TEST_F(Executing, AChainBeginsWithAGuardCondition) {
   EXPECT_OK(rcl_guard_condition_fini(&guard));
 }
 
-// ---- several executors ----
-
 // ---- handles that end ----
 
 TEST_F(Executing, ARemovedSubscriptionKeepsItsSamplesForLater) {

@@ -369,4 +369,39 @@ TEST(ExecModel, RandomProgramsRunAsTheRulesSay) {
   if (last - first >= 20000) EXPECT_GT(starts, 1000000u) << "the programs do not do enough to prove anything";
 }
 
+bool fits_several_lanes(const Program &program) {
+  return program.policy != TIDE_POLICY_BATCH && program.trigger == Trigger::any &&
+         std::none_of(program.callbacks.begin(), program.callbacks.end(), [](const Spec &spec) { return spec.always; });
+}
+
+std::string before(int64_t end, Outcome outcome) {
+  std::erase_if(outcome.starts, [end](const Start &start) { return start.time >= end; });
+  return text(outcome);
+}
+
+// A lane that spins until it is stopped, and one lane of three with callbacks in groups, which have no effect then.
+TEST(ExecModel, ALaneOfAPoolRunsAsTheRulesSay) {
+  const uint64_t first = environment("TIDE_SEED", 1);
+  const uint64_t last = first + environment("TIDE_SEEDS", std::getenv("TIDE_SEED") == nullptr ? 2000 : 1);
+  size_t pools = 0;
+  for (uint64_t seed = first; seed < last; seed++) {
+    const Program program = random_program(seed);
+    const std::string expected = before(program.end, Model(program).run());
+    ASSERT_EQ(before(program.end, Real(program).spin()), expected) << "replay with TIDE_SEED=" << seed;
+    if (!fits_several_lanes(program)) continue;
+    pools++;
+    std::array<tide_queue_entry_t *, 16> storage{};
+    tide_group_t exclusive{}, reentrant{};
+    ASSERT_EQ(tide_group_init(&exclusive, TIDE_GROUP_EXCLUSIVE, storage.data(), storage.size()), TIDE_OK);
+    ASSERT_EQ(tide_group_init(&reentrant, TIDE_GROUP_REENTRANT, nullptr, 0), TIDE_OK);
+    Real one_of_three(program, 3);
+    for (size_t index = 0; index < program.callbacks.size(); index++) {
+      one_of_three.group(index, std::array<tide_group_t *, 3>{nullptr, &exclusive, &reentrant}[(seed + index) % 3]);
+    }
+    ASSERT_EQ(before(program.end, one_of_three.run()), expected) << "replay with TIDE_SEED=" << seed;
+    ASSERT_FALSE(testing::Test::HasFailure()) << "replay with TIDE_SEED=" << seed;
+  }
+  if (last - first >= 2000) EXPECT_GT(pools, 400u);
+}
+
 }  // namespace exec_model_test

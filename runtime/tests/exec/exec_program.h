@@ -166,8 +166,6 @@ class Real {
     return finish();
   }
 
-  std::string trace;  // starts and ends of runs, as text
-
   // With several lanes the executor observes groups; with one lane, groups have no effect.
   void group(size_t callback, tide_group_t *its_group) { groups[callback] = its_group; }
 
@@ -184,13 +182,6 @@ class Real {
     for (const auto &[time, action] : program.interrupts) {
       bench.machine.at(time, [this, action = action] { apply(action); });
     }
-    bench.config.context = this;
-    bench.config.on_start = [](void *context, tide_callback_t *callback, int64_t now) {
-      static_cast<Real *>(context)->note('+', *callback, now);
-    };
-    bench.config.on_end = [](void *context, tide_callback_t *callback, int64_t now) {
-      static_cast<Real *>(context)->note('-', *callback, now);
-    };
     bench.config.batch_waits_for_new_data = program.waits_for_new_data;
     bench.config.spin_timeout_ns = program.spin_timeout;
     bench.config.source = {
@@ -206,12 +197,6 @@ class Real {
     constexpr std::array triggers{tide_trigger_any, tide_trigger_all, tide_trigger_one, odd_trigger};
     tide_executor_set_trigger(&bench.executor, triggers[static_cast<size_t>(program.trigger)],
                               objects[program.trigger_handle].get());
-  }
-
-  void note(char what, const tide_callback_t &callback, int64_t now) {
-    if (now >= program.end) return;
-    trace += what + std::to_string(callback.index) + '@' + std::to_string(now) + ' ' +
-             std::to_string(callback.ready_ns) + ' ' + std::to_string(callback.runs) + '\n';
   }
 
   void add(size_t index, const Spec &spec) {

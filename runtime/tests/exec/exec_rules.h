@@ -43,10 +43,9 @@ struct Clock {
     timer.period_ns = period;
     timer.callback.priority = priority;
     timer.callback.context = this;
-    timer.on_expiry = [](tide_timer_t *expired, int64_t since_last_call) {
+    timer.on_expiry = [](tide_timer_t *expired, int64_t) {
       auto *clock = static_cast<Clock *>(expired->callback.context);
       clock->times.push_back(clock->bench.machine.now);
-      clock->since.push_back(since_last_call);
       clock->bench.machine.execute(clock->execution);
       if (clock->action) clock->action();
     };
@@ -56,7 +55,7 @@ struct Clock {
   Bench &bench;
   tide_timer_t timer{};
   int64_t execution = 0;
-  std::vector<int64_t> times, since;
+  std::vector<int64_t> times;
   std::function<void()> action;
 };
 

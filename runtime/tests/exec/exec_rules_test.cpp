@@ -187,19 +187,11 @@ TEST(ExecRules, HooksSeeEveryRun) {
   rounds_until(bench, 20);
   EXPECT_EQ(log, "<10>13<20>23");
   EXPECT_EQ(clock.timer.callback.runs, 2u);
+  EXPECT_EQ(clock.timer.callback.execution_maximum_ns, 3);
+  EXPECT_EQ(clock.timer.callback.ready_ns, 20);
 }
 
 // ---- timers ----
-
-TEST_P(BothPolicies, TimerKeepsItsGrid) {
-  Clock clock(bench, 50000);
-  clock.execution = 7;
-  rounds_until(bench, 200000);
-  EXPECT_EQ(clock.times, (Times{50000, 100000, 150000, 200000}));
-  EXPECT_EQ(clock.since, (Times{50000, 50000, 50000, 50000}));
-  EXPECT_EQ(clock.timer.callback.execution_maximum_ns, 7);
-  EXPECT_EQ(clock.timer.callback.ready_ns, 200000);
-}
 
 TEST_P(BothPolicies, ManyMissedPeriodsCostOneStep) {
   Clock clock(bench, 1);

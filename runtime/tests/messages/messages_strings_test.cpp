@@ -18,20 +18,6 @@ namespace messages_strings_test {
 
 rosidl_runtime_c__String over(char *data, std::size_t capacity) { return {data, 0, capacity}; }
 
-TEST(Strings, AssignKeepsTheTextWhenTheMemoryIsTooSmall) {
-  std::array<char, 4> memory{};
-  rosidl_runtime_c__String string = over(memory.data(), memory.size());
-  EXPECT_TRUE(rosidl_runtime_c__String__assign(&string, "abc"));
-  EXPECT_STREQ(string.data, "abc");
-  EXPECT_FALSE(rosidl_runtime_c__String__assign(&string, "abcd"));
-  EXPECT_STREQ(string.data, "abc");
-  EXPECT_EQ(string.size, 3u);
-  EXPECT_TRUE(rosidl_runtime_c__String__assignn(&string, "xyz", 1));
-  EXPECT_STREQ(string.data, "x");
-  EXPECT_TRUE(rosidl_runtime_c__String__assign(&string, string.data));
-  EXPECT_STREQ(string.data, "x");
-}
-
 TEST(Strings, TextEndsAtItsFirstNulOnTheWire) {
   std::array<char, 12> memory{"hello"};
   for (const std::size_t size : {std::size_t{6}, memory.size()}) {
@@ -47,12 +33,6 @@ TEST(Strings, TextEndsAtItsFirstNulOnTheWire) {
   }
 }
 
-TEST(Strings, NothingIsWrittenToBorrowedText) {
-  rosidl_runtime_c__String string{const_cast<char *>("fixed"), 5, 0};
-  EXPECT_TRUE(rosidl_runtime_c__String__assign(&string, ""));
-  EXPECT_EQ(string.size, 0u);
-}
-
 TEST(Strings, NullPointersAreRefused) {
   std::array<char, 4> memory{};
   rosidl_runtime_c__String string = over(memory.data(), memory.size());
@@ -64,19 +44,6 @@ TEST(Strings, NullPointersAreRefused) {
   EXPECT_FALSE(rosidl_runtime_c__U16String__init(nullptr));
   EXPECT_FALSE(rosidl_runtime_c__int32__Sequence__init(nullptr, 0));
   rosidl_runtime_c__String__fini(nullptr);
-}
-
-TEST(Strings, EqualityIsOfContent) {
-  std::array<char, 8> first{}, second{};
-  rosidl_runtime_c__String a = over(first.data(), first.size()), b = over(second.data(), 4), none{};
-  EXPECT_TRUE(rosidl_runtime_c__String__are_equal(&a, &none));
-  EXPECT_TRUE(rosidl_runtime_c__String__assign(&a, "abc"));
-  EXPECT_TRUE(rosidl_runtime_c__String__copy(&a, &b));
-  EXPECT_TRUE(rosidl_runtime_c__String__are_equal(&a, &b));
-  EXPECT_TRUE(rosidl_runtime_c__String__assign(&b, "abd"));
-  EXPECT_FALSE(rosidl_runtime_c__String__are_equal(&a, &b));
-  EXPECT_TRUE(rosidl_runtime_c__String__assign(&b, "ab"));
-  EXPECT_FALSE(rosidl_runtime_c__String__are_equal(&a, &b));
 }
 
 TEST(Strings, WideStringsCountCharacters) {
