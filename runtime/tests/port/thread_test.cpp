@@ -19,7 +19,6 @@ namespace thread_test {
 struct Seen {
   std::atomic<int> runs{0};
   int policy = -1, priority = -1;
-  bool on_wanted_cpu = false;
   bool takes_signals = true;
   cpu_set_t affinity{};
 };
