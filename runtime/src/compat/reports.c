@@ -347,7 +347,7 @@ static size_t tell_object(size_t wanted) {
   for (size_t index = 0; index < tide_pools.publisher_count; index++) {
     const tide_publisher_handle_t *one = &tide_pools.publishers[index];
     if (one->support != own->support || one == own || count++ != wanted) continue;
-    begin_object("publisher", wanted, one->topic.name + strlen("rt"), one->priority);
+    begin_object("publisher", wanted, one->topic.name + strlen("rt"), one->writer.priority);
   }
   for (size_t index = 0; index < tide_pools.timer_count; index++) {
     const tide_timer_handle_t *one = &tide_pools.timers[index];
