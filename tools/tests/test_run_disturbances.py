@@ -187,6 +187,16 @@ def test_a_thread_that_waits_for_a_processor_disturbs_its_instance(
     assert answers[other].verdict == "held"
 
 
+@pytest.mark.parametrize("lanes", [1, 2])
+def test_the_only_thread_of_a_board_is_judged_alike(lanes: int) -> None:
+    """A lane of several may wait for a more urgent one."""
+    system = parse(SYSTEM.replace(d.host("node"), d.board("node", lanes=lanes)))
+    recorded = run_of(system)
+    start_ns, end_ns, spent_ns = recorded.runs["work", "begin"][5]
+    recorded.runs["work", "begin"][5] = (start_ns, end_ns + MS, spent_ns)
+    assert (5 in undisturbed(system, recorded, PERIODS)["work"]) == (lanes > 1)
+
+
 @pytest.mark.parametrize(("look_ns", "refuted"), [(0, ["work"]), (100_000, ["work"]), (180_000, [])])
 def test_the_watch_of_pauses_may_explain_an_excess(look_ns: int, refuted: list[str]) -> None:
     """It interrupts an instance of 8 ms in 34 looks at most. Its bound is 2 ms."""

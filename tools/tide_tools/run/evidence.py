@@ -171,7 +171,7 @@ def _behind_ns(frames: Sequence[Frame], traced: Traced, board: str) -> int:
 
 
 KEPT_NS = 100_000  # a shorter time without a processor is an interrupt, or the reading of two clocks
-_BREAK_NS = 1_000_000  # in a shorter break between two callbacks, the executor works
+BREAK_NS = 1_000_000  # in a shorter break between two callbacks, the executor works
 
 
 def board_starts(runs: Mapping[str, Sequence[tuple[str, int | None, int, int]]], lines: Lines) -> Evidence:
@@ -191,7 +191,7 @@ def board_starts(runs: Mapping[str, Sequence[tuple[str, int | None, int, int]]],
         for chain, release_ns, start_ns, end_ns in sorted(every, key=lambda one: one[2]):
             ended = bisect_right(ends, start_ns)
             free_ns = ends[ended - 1] if ended else 0
-            since_ns = free_ns if release_ns is None else release_ns - _BREAK_NS
+            since_ns = free_ns if release_ns is None else release_ns - BREAK_NS
             came = arrivals[bisect_right(arrivals, (since_ns, True)) : bisect_right(arrivals, (start_ns, True))]
             data = [at_ns for at_ns, is_data in came if is_data]
             if release_ns is not None and board in lines and not came and busy_ns <= release_ns:

@@ -29,12 +29,12 @@ from tide_tools.run.plan import apart_ns, is_given, is_played, length_ns, may_wa
 from tide_tools.run.robot import Recorded, Report, Robot, Settings
 from tide_tools.run.seen import (
     Seen,
-    host_evidence,
     instances_seen,
     paths_of,
     runs_of_boards,
     sections_seen,
     seen_of,
+    thread_evidence,
     undisturbed,
 )
 from tide_tools.system.levels import names_by_level
@@ -170,7 +170,7 @@ def outcome_of(system: System, recorded: Recorded, periods: int) -> Outcome:
     told |= {"undescribed": recorded.undescribed, "other_real_time": recorded.other_real_time}
     told["legs"] = [asdict(leg) for one in seen for leg in one.legs]
     told["topics"] = [asdict(rate) for one in seen for rate in one.rates]
-    told |= host_evidence(system, recorded)
+    told |= thread_evidence(system, recorded)
     if recorded.lines:
         told["lines"] = evidence.of_lines(recorded.lines, recorded.start_ns, recorded.end_ns, traced)
         boards = evidence.board_starts(runs_of_boards(system, recorded), recorded.lines)

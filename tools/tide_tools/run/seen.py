@@ -152,48 +152,53 @@ def runs_of_boards(system: System, recorded: Recorded) -> dict[str, list[tuple[s
 
 
 @dataclass(frozen=True)
-class HostTimes:
-    """What a run observed of the threads of played host executors. late_ns: by chain and instance, the delay of a timer
-    that expired while no callback of its executor ran, until it started. kept_ns: by chain, callback and instance, the
-    time for which the callback's thread had no processor, without what the watch of pauses takes; not of executors
-    whose bounds count such times themselves (budgets, locks)."""
+class ThreadTimes:
+    """What a run observed of the threads of played executors. late_ns: by chain and instance, the delay of a timer that
+    expired while its executor was idle, until it started. kept_ns: by chain, callback and instance, the time for which
+    the callback's thread had no processor, without what the watch of pauses takes; not of executors whose bounds count
+    such times themselves (budgets, locks, loads, a board's lanes)."""
 
     late_ns: dict[tuple[str, int], int]
     kept_ns: dict[tuple[str, str, int], int]
 
 
-def host_times(system: System, recorded: Recorded) -> HostTimes:
+def thread_times(system: System, recorded: Recorded) -> ThreadTimes:
     locked = {tuple(one.callback) for lock in system.locks for one in lock.sections}
     watch = recorded.pauses
     look, step = (look_ns(watch), watch["step_ns"]) if watch else (0, 1)
     late: dict[tuple[str, int], int] = {}
     kept: dict[tuple[str, str, int], int] = {}
-    for host in system.executors:
-        if host.where != "host" or is_given(host):
-            continue
-        own = [(chain, one) for chain in system.chains for one in chain.callbacks if one.executor == host.name]
+    for executor in (one for one in system.executors if not is_given(one)):
+        own = [(chain, one) for chain in system.chains for one in chain.callbacks if one.executor == executor.name]
         every = sorted(
             (start_ns, end_ns, chain, one, index, spent_ns)
             for chain, one in ((chain.name, one.name) for chain, one in own)
             for index, (start_ns, end_ns, spent_ns) in recorded.runs.get((chain, one), {}).items()
         )
         begins = {(chain.name, one.name): chain for chain, one in own if one.kind == "timer"}
+        is_host = executor.where == "host"
+        frames = [] if is_host else recorded.lines.get(executor.name)
+        came = None if frames is None else sorted(one.end_ns for one in frames if one.track == "down")
+        is_alone = not executor.budget_ms if is_host else executor.lanes == 1 and not executor.loads
         busy_ns = 0  # latest end of an earlier callback
         for start_ns, end_ns, chain_name, name, index, spent_ns in every:
             began = begins.get((chain_name, name))
-            if began is not None and busy_ns <= (release_ns := release_ns_of(system, began, recorded, index)):
-                late[chain_name, index] = start_ns - release_ns
+            if began is not None and came is not None:
+                release_ns = release_ns_of(system, began, recorded, index)
+                frame = bisect_left(came, release_ns - evidence.BREAK_NS)
+                is_idle = busy_ns <= release_ns and (frame == len(came) or came[frame] > start_ns)
+                late |= {(chain_name, index): start_ns - release_ns} if is_idle else {}
             busy_ns = max(busy_ns, end_ns)
-            if not host.budget_ms and (chain_name, name) not in locked:
+            if is_alone and (chain_name, name) not in locked:
                 length_ns = end_ns - start_ns
                 kept[chain_name, name, index] = length_ns - spent_ns - watch_ns(step, look, length_ns)
-    return HostTimes(late, kept)
+    return ThreadTimes(late, kept)
 
 
-def host_evidence(system: System, recorded: Recorded) -> dict[str, Any]:
-    """start_late_ns: by chain, the greatest delay of a host timer that expired while its executor was idle. kept: the
-    callback of a host whose thread was without a processor for the longest time, and that time."""
-    times = host_times(system, recorded)
+def thread_evidence(system: System, recorded: Recorded) -> dict[str, Any]:
+    """start_late_ns: by chain, the greatest delay of a timer that expired while its executor was idle. kept: the
+    callback whose thread was without a processor for the longest time, and that time."""
+    times = thread_times(system, recorded)
     late: dict[str, int] = {}
     for (chain, _), late_ns in times.late_ns.items():
         late[chain] = max(late.get(chain, 0), late_ns)
@@ -588,7 +593,7 @@ class UnderWay:
 def undisturbed(system: System, recorded: Recorded, periods: int) -> dict[str, dict[int, int]]:
     """For each chain that was played from end to end, by its name: the latency in ns of each undisturbed instance after
     the warm-up, by the number of the instance."""
-    times = host_times(system, recorded)
+    times = thread_times(system, recorded)
     every = [
         one
         for chain in system.chains
@@ -603,7 +608,7 @@ def undisturbed(system: System, recorded: Recorded, periods: int) -> dict[str, d
     return found
 
 
-def _under_way(system: System, chain: Chain, recorded: Recorded, periods: int, times: HostTimes) -> list[UnderWay]:
+def _under_way(system: System, chain: Chain, recorded: Recorded, periods: int, times: ThreadTimes) -> list[UnderWay]:
     path = system.path(chain)
     runs = [(one, runs_of(system, recorded, one)) for one in path]
     executors = [system.executor(one.executor) for one in path]
