@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rcutils/types/rcutils_ret.h"
+#include "rcutils/ret.h"
 
 #ifdef __cplusplus
 extern "C" {
