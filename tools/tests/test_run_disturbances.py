@@ -154,6 +154,16 @@ def test_an_execution_that_is_too_long_disturbs_its_instance_alone() -> None:
     assert "nothing was seen to disturb" not in " ".join(sentences(told))
 
 
+def test_what_a_run_tolerates_refutes_no_bound() -> None:
+    """The start of an idle thread is late by 0.09 ms, and the callback is interrupted for 0.09 ms."""
+    system = parse(SYSTEM)
+    recorded = run_of(system)
+    start_ns, end_ns, spent_ns = recorded.runs["work", "begin"][5]
+    recorded.runs["work", "begin"][5] = (start_ns + 90_000, end_ns + 180_000, spent_ns)
+    run = outcome(system, recorded).run
+    assert run.chains[0].undisturbed[-1].max_ns == 2_180_000 and not run.refuted
+
+
 @pytest.mark.parametrize("late_ms", [6, 30])
 def test_what_nothing_explains_is_told(late_ms: int) -> None:
     """An instance that is late without a known cause must be reported, even if it ends after the next release."""

@@ -198,14 +198,14 @@ class Run(_Entry):
 
     @property
     def refuted(self) -> list[str]:
-        """Chains with an undisturbed instance that exceeded its bound by more than the watch of pauses takes, each with
-        the board up to which it was measured. Either the bound is wrong, or a premise that cannot be observed here does
-        not hold."""
+        """Chains with an undisturbed instance that exceeded its bound by more than the watch of pauses takes and a run
+        tolerates, each with the board up to which it was measured. Either the bound is wrong, or a premise that cannot
+        be observed here does not hold."""
         watch = self.evidence.get("pauses") or {"look_ns": 0, "step_ns": 1}
 
         def is_above(one: ChainResult | PathResult | Undisturbed) -> bool:
             most_ns = one.max_ns or 0
-            own_ns = watch_ns(watch["step_ns"], watch["look_ns"], most_ns)
+            own_ns = watch_ns(watch["step_ns"], watch["look_ns"], most_ns) + 2 * TOLERATED_NS
             return one.bound_ns is not None and most_ns - own_ns > one.bound_ns
 
         found = []
@@ -223,6 +223,11 @@ class Run(_Entry):
         wrong = [one for one in self.answers if one.verdict == "broken"]
         whole = (one for one in self.paths if not any(each.concerns(name) for each in wrong for name in one.chains))
         return [*found, *(one.name for one in whole if is_above(one))]
+
+
+# The delay that does not count as a disturbance of an instance: of its start on an idle executor, and of a callback by
+# an interrupt or the reading of clocks.
+TOLERATED_NS = 100_000
 
 
 def watch_ns(step_ns: int, look_ns: int, length_ns: int) -> int:

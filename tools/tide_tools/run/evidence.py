@@ -170,7 +170,6 @@ def _behind_ns(frames: Sequence[Frame], traced: Traced, board: str) -> int:
     return most_ns
 
 
-KEPT_NS = 100_000  # a shorter time without a processor is an interrupt, or the reading of two clocks
 BREAK_NS = 1_000_000  # in a shorter break between two callbacks, the executor works
 
 

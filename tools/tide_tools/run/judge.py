@@ -20,8 +20,7 @@ from tide_tools.analysis.bounds import AnalysisError, bounds_of
 from tide_tools.analysis.lower import NoBoundError, described_executor
 from tide_tools.analysis.premises import Reach, of_executors, places_of, reaches_of
 from tide_tools.analysis.result import Assumption, Bounds, ChainBound
-from tide_tools.report.results import Answer, ChainResult, Run, counted
-from tide_tools.run.evidence import KEPT_NS
+from tide_tools.report.results import TOLERATED_NS, Answer, ChainResult, Run, counted
 from tide_tools.run.plan import NODE_DEPTH, Variant, is_given, limit_ns, maker_of
 from tide_tools.system.model import Callback, Chain, System, nanoseconds
 from tide_tools.system.places import Executor, Line
@@ -272,7 +271,7 @@ class _Judge:
         if kept is None or any(is_given(one) for one in self.system.executors if one.where == "host"):
             return UNSEEN, "how long threads waited for a processor is not known", None
         text = f"the thread of {kept['callback']} was without a processor for {_milliseconds(max(0, kept['most_ns']))}"
-        return (BROKEN if kept["most_ns"] > KEPT_NS else HELD), text, None
+        return (BROKEN if kept["most_ns"] > TOLERATED_NS else HELD), text, None
 
     def host(self, way: str, limit_ns: int) -> Verdict:
         seen = self.seen.get("handed", {}).get(next(iter(self.at)), {}).get(way)

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from tide_tools.analysis.lower import is_on_host, sections_of
 from tide_tools.play.paths import Instance, Played
 from tide_tools.programs.pauses import Span, look_ns, pauses_of
-from tide_tools.report.results import PathResult, nearest_rank, watch_ns
+from tide_tools.report.results import TOLERATED_NS, PathResult, nearest_rank, watch_ns
 from tide_tools.report.verdict import END, RELEASE, not_published, unanswered
 from tide_tools.run import evidence
 from tide_tools.run.evidence import Traced
@@ -623,9 +623,9 @@ def _under_way(system: System, chain: Chain, recorded: Recorded, periods: int, t
         is_whole = len(seen) == len(path)
         until_ns = seen[-1][1][1] if is_whole else release_ns + max(chain.deadline_ns, period_ns)
         is_described = all(one.least_ns <= spent[2] <= limit_ns(system, one) for one, spent in seen)
-        is_late = times.late_ns.get((maker_of(system, path[0]).name, index), 0) > chain.jitter_ns + evidence.KEPT_NS
+        is_late = times.late_ns.get((maker_of(system, path[0]).name, index), 0) > chain.jitter_ns + TOLERATED_NS
         is_kept = any(
-            times.kept_ns.get((maker_of(system, one).name, one.name, index), 0) > evidence.KEPT_NS for one in path
+            times.kept_ns.get((maker_of(system, one).name, one.name, index), 0) > TOLERATED_NS for one in path
         )
         is_broken = index in slow or is_late or is_kept or not (is_whole and is_described)
         late_ns = release_ns + period_ns if until_ns > release_ns + period_ns else None
