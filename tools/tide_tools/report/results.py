@@ -201,7 +201,7 @@ class Run(_Entry):
         """Chains with an undisturbed instance that exceeded its bound by more than the watch of pauses takes and a run
         tolerates, each with the board up to which it was measured. Either the bound is wrong, or a premise that cannot
         be observed here does not hold."""
-        watch = self.evidence.get("pauses") or {"look_ns": 0, "step_ns": 1}
+        watch = {"look_ns": 0, "step_ns": 1} | (self.evidence.get("pauses") or {})  # older results do not have them
 
         def is_above(one: ChainResult | PathResult | Undisturbed) -> bool:
             most_ns = one.max_ns or 0
