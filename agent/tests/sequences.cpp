@@ -126,9 +126,9 @@ std::vector<uint8_t> ids(uint16_t request, uint16_t object) {
 }
 
 std::vector<uint8_t> write_data(const std::vector<uint8_t> &body, uint16_t announced) {
-  std::vector<uint8_t> whole(TIDE_XRCE_SUBMESSAGE_HEADER_BYTES);
+  std::vector<uint8_t> whole(TIDE_XRCE_SUBMESSAGE_HEADER_BYTES + body.size());
   tide_xrce_put_submessage_header(whole.data(), TIDE_XRCE_WRITE_DATA, 1, announced);
-  whole.insert(whole.end(), body.begin(), body.end());
+  std::copy(body.begin(), body.end(), whole.begin() + TIDE_XRCE_SUBMESSAGE_HEADER_BYTES);
   return whole;
 }
 

@@ -239,13 +239,15 @@ static bool is_first(const tide_rtps_endpoint_t *endpoint) {
 
 static void print_event(void *context, const tide_rtps_event_t *event) {
   (void)context;
-  const char *topic = event->local == NULL ? "" : event->local->topic;
-  const char *end = event->local != NULL && event->local->is_writer ? "reader" : "writer";
-  if (event->kind == TIDE_RTPS_EVENT_PEERS_FULL) {
+  if (event->kind == TIDE_RTPS_EVENT_PEERS_FULL) { /* the only event without an endpoint */
     (void)fprintf(stderr,
                   "rtps: a participant of the domain gets no entry, because all %u are in use: raise TIDE_RTPS_PEERS\n",
                   tide_rtps_memory.peer_count);
-  } else if (event->kind == TIDE_RTPS_EVENT_MATCHES_FULL) {
+    return;
+  }
+  const char *topic = event->local->topic;
+  const char *end = event->local->is_writer ? "reader" : "writer";
+  if (event->kind == TIDE_RTPS_EVENT_MATCHES_FULL) {
     (void)fprintf(stderr,
                   "rtps: %s: a %s of another node gets no entry, because all %u are in use: raise "
                   "TIDE_RTPS_MATCHES\n",
