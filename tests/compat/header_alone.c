@@ -10,7 +10,8 @@ void CHECK(const char *format, ...) {
   vprintf(format, arguments);
   va_end(arguments);
   char text[8];
-  assert(rcutils_snprintf(text, sizeof text, "%zu", strlen(format)) > 0);
+  if (rcutils_snprintf(text, sizeof text, "%zu", strlen(format)) <= 0) abort();
+  assert(format[0] != 0);
   rcutils_allocator_t allocator = rcutils_get_default_allocator();
   free(allocator.allocate(sizeof(rcutils_ret_t), allocator.state));
   printf("%s\n", rcutils_get_error_string().str);
