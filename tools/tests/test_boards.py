@@ -340,7 +340,7 @@ def test_loads_are_played_and_keep_to_the_bounds(more: dict[str, Any]) -> None:
 
 def test_a_load_that_takes_the_line_has_bounds_with_publishes_that_do_not_wait() -> None:
     masks = load_of(10, 1000, masks_interrupts=True)
-    with pytest.raises(NoBoundError, match="stops or uses the link"):
+    with pytest.raises(NoBoundError, match="stop or use the link"):
         bounds_of(parse(loaded(masks, reliability="reliable")), "batch_stock")
     assert bounds_of(parse(loaded(masks)), "batch_stock")
     assert bounds_of(parse(loaded(load_of(10, 1000))), "batch_stock")

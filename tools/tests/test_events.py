@@ -91,7 +91,11 @@ def test_messages_of_a_burst_have_nodes() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "says"),
     [
-        ("submit_ms = 0.1", 'submit_ms = 0.1\npolicy = "batch"', "a batch executor sees only when its wait ends"),
+        (
+            "submit_ms = 0.1",
+            'submit_ms = 0.1\npolicy = "batch"',
+            "a batch executor sees an event only when its wait ends, and these chains begin with one",
+        ),
         ('where = "host"', 'where = "host"\nlanes = 2', "whose nodes have several lanes"),
     ],
 )
@@ -252,7 +256,5 @@ def test_a_burst_of_the_host_may_end_at_a_board(executor: str) -> None:
     assert (1 + 3 * 4) * MS <= worst_of(system, executor)["drive"] <= one.bound_ns
     assert bounds_of(system, executor).needs[0].sizes["subscription_depth"] == 3
     for losses, other, says in ((0, "batch", "a batch executor"), (1, executor, "a board, with losses")):
-        with pytest.raises(
-            NoBoundError, match=f"bursts of 3, for which there is no bound in a chain that goes to {says}"
-        ):
+        with pytest.raises(NoBoundError, match=f"there is no bound for bursts in a chain that goes to {says}"):
             bounds_of(system, other, losses)

@@ -230,7 +230,7 @@ two = [d.board("m", link="net"), d.board("n", link="net"), d.host("h"), ethernet
         (robot(own), "board 'm' does not receive its own topics"),
         (d.described(*two, d.chain("c", 3, ("m", 1), ("n", 1))), "two boards talk without a host"),
         (robot(up(), policy="batch_blocking"), "publishing waits, for which there is no bound over RTPS"),
-        (robot(up(hold=True)), "holds back other messages, which a board does not over RTPS"),
+        (robot(up(hold=True)), "a board does not hold back other messages, as these chains have it: c"),
         (robot(up(payload=500)), "takes 2 frames of TIDE_MTU_BYTES on its board, and there is a bound for 1"),
         (
             robot(d.chain("c", 3, ("h", 1), ("m", 1), payload=17 * 490, reliability="reliable")),
@@ -278,7 +278,7 @@ def test_what_cannot_be_repaired_in_time_has_no_bound() -> None:
     assert repaired(1, rare(("m", 2), ("h", 3), period_ms=300))[0].bound_ns
     event = ("m", 2, {"kind": "event", "publishes": {"topic": "c/b0", "payload_bytes": 50}})
     for text, says in (
-        (rare(event, ("h", 3), period_ms=300, burst=2), "no bound in a chain over RTPS, with losses"),
+        (rare(event, ("h", 3), period_ms=300, burst=2), "no bound for bursts in a chain over RTPS, with losses: c"),
         (
             d.chain("c", 3, ("m", 2), ("h", 3), payload=3000, reliability="reliable"),
             "whose repair over RTPS has no bound",

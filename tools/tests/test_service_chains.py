@@ -177,7 +177,7 @@ def test_no_bound_where_publishing_waits(policy: str) -> None:
     for way in ("mhm", "hmh"):
         with pytest.raises(NoBoundError) as refusal:
             bounds_of(parse(described(service("c", way), board=f'policy = "{policy}"')))
-        assert "no bound where publishing waits" in str(refusal.value)
+        assert "publishing waits, and there is no bound there for requests and replies: c." in str(refusal.value)
     assert all_ns(described(service("c", "mhm"), board='policy = "batch"'))
 
 

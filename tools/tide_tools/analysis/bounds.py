@@ -71,7 +71,7 @@ from tide_tools.analysis.result import (
 )
 from tide_tools.analysis.sizing import Need, Use, Uses, down_bytes, need_of
 from tide_tools.programs.binaries import MissingBinaryError, build_folder
-from tide_tools.system.finding import Finding
+from tide_tools.system.finding import Finding, once
 from tide_tools.system.levels import too_many_levels
 from tide_tools.system.locate import Path
 from tide_tools.system.model import Chain, DataPath, Publication, System, nanoseconds
@@ -796,7 +796,7 @@ def _findings(system: System, executor: str | None, losses: int) -> list[Finding
     the chains of several publishers."""
     locked = {section.callback[0] for lock in system.locks for section in lock.sections}
     others = [name for chain in system.chains for name, _ in (*filter(None, (chain.branches_from,)), *chain.joins)]
-    found = []
+    found: list[tuple[Path, str, str, str]] = []
     for index, chain in enumerate(system.chains):
         reached = [system.executor(one.executor) for one in chain.callbacks[1:] if system.where(one) == "mcu"]
         visited = {one.executor for one in chain.callbacks}
@@ -814,9 +814,9 @@ def _findings(system: System, executor: str | None, losses: int) -> list[Finding
         }
         why = next((why for why, holds in reasons.items() if holds), None)
         if chain.burst > 1 and why:
-            what = f"chain '{chain.name}' has bursts of {chain.burst}, for which there is no bound in a chain {why}"
-            found.append(Finding(("chains", index, "burst"), what, "describe a longer distance without bursts"))
-    return found
+            cause = f"there is no bound for bursts in a chain {why}"
+            found.append((("chains", index, "burst"), cause, chain.name, "describe a longer distance without bursts"))
+    return list(once(found))
 
 
 # ---- bounds of a system ----

@@ -25,7 +25,7 @@ from tide_tools.analysis.result import (
 )
 from tide_tools.analysis.sizing import action_of, down_bytes, up_bytes
 from tide_tools.system.fields import QUANTUM_MINIMUM
-from tide_tools.system.finding import Finding
+from tide_tools.system.finding import Finding, once
 from tide_tools.system.levels import levels as levels_on
 from tide_tools.system.levels import shared_priorities, tree_priorities
 from tide_tools.system.locate import Path
@@ -573,6 +573,7 @@ def rtps_findings(system: System, executor: ClientExecutor | None, losses: int) 
     publishers: dict[tuple[str, str], int] = {}
     requests = [one.requests for chain in system.chains for one in chain.callbacks if one.requests is not None]
     callers = Counter(one.service.lstrip("/") for one in requests)
+    holding: list[tuple[Path, str, str, str]] = []
     for index, chain in enumerate(system.chains):
         for position, callback in enumerate(chain.callbacks):
             if callback.executor in boards:
@@ -582,8 +583,9 @@ def rtps_findings(system: System, executor: ClientExecutor | None, losses: int) 
         if losses and touching:
             yield from _rtps_repairs(system, index, chain)
         if chain.hold and touching:
-            what = f"chain '{chain.name}' holds back other messages, which a board does not over RTPS"
-            yield Finding(("chains", index, "hold"), what, "remove hold, or describe a board with an agent")
+            cause = "over RTPS a board does not hold back other messages, as these chains have it"
+            remedy = "remove hold, or describe a board with an agent"
+            holding.append((("chains", index, "hold"), cause, chain_of(chain.name), remedy))
         for before, after in touching:
             if boards >= {before.executor, after.executor}:
                 yield _rtps_directly(system, before, after)
@@ -600,6 +602,7 @@ def rtps_findings(system: System, executor: ClientExecutor | None, losses: int) 
                 what = f"'{before.name}' sends board '{after.executor}' a message of a service that needs fragments"
                 remedy = "raise mtu_bytes, or make the message shorter"
                 yield Finding(_path_of(system, after), f"{what}, for which there is no bound over RTPS", remedy)
+    yield from once(holding)
 
 
 def _xrce_frames(link: RtpsLink, payload_bytes: int) -> int:
@@ -931,6 +934,7 @@ def tree_findings(system: System, losses: int, waiting: set[str]) -> Iterator[Fi
         return
     locked = {one.callback[0]: index for index, lock in enumerate(system.locks) for one in lock.sections}
     servers = servers_of(system)
+    branching: list[tuple[Path, str, str, str]] = []
     messages = {chain.name: _messages_of(system, chain) for chain in system.chains}
     takers: dict[int, list[Chain]] = {}
     for chain in system.chains:
@@ -953,11 +957,9 @@ def tree_findings(system: System, losses: int, waiting: set[str]) -> Iterator[Fi
                 f'write reliability = "{other.reliability}"',
             )
         elif place := _service_amid(system, chain, tree, servers):
-            yield Finding(
-                ("chains", index, "branches_from"),
-                f"chain '{chain.name}' has a service {place}, for which there is no bound with a board",
-                "give it a timer of its own, or send topics",
-            )
+            cause = f"there is no bound with a board for a service {place}"
+            remedy = "give each a timer of its own, or send topics"
+            branching.append((("chains", index, "branches_from"), cause, chain_of(chain.name), remedy))
         elif any(one.name in locked for one in tree):
             lock = system.locks[next(locked[one.name] for one in tree if one.name in locked)]
             yield Finding(
@@ -966,17 +968,15 @@ def tree_findings(system: System, losses: int, waiting: set[str]) -> Iterator[Fi
                 "give each chain a timer of its own",
             )
         elif losses:
-            yield Finding(
-                ("chains", index, "branches_from"),
-                f"chain '{chain.name}' branches, for which there is no bound with a board and losses",
-                "check without losses, or give it a timer of its own",
-            )
-        elif found := next((one for one in way if one.executor in waiting), None):
-            yield Finding(
-                ("chains", index, "branches_from"),
-                f"chain '{chain.name}' branches and comes to board '{found.executor}', where publishing waits",
-                "use tide, or batch",
-            )
+            cause = "there is no bound with a board and losses for chains that branch"
+            remedy = "check without losses, or give each a timer of its own"
+            branching.append((("chains", index, "branches_from"), cause, chain_of(chain.name), remedy))
+        else:
+            for board in dict.fromkeys(one.executor for one in way if one.executor in waiting):
+                cause = f"on board '{board}' publishing waits, and there is no bound there for chains that branch"
+                path = ("executors", [one.name for one in system.executors].index(board), "policy")
+                branching.append((path, cause, chain_of(chain.name), "use tide, or batch"))
+    yield from once(branching)
 
 
 # ---- documents ----
@@ -1073,63 +1073,75 @@ def _waiting_boards(system: System, executor: ClientExecutor | None) -> set[str]
 def _waiting_services(system: System, waiting: set[str]) -> list[Finding]:
     """Reports requests and replies on boards where publishing waits. Requests and replies never wait for an
     acknowledgment, but in the analysis either all reliable messages of a chain wait or none."""
-    return [
-        Finding(
-            ("chains", index, "callbacks", position),
-            f"'{callback.name}' {'requests' if callback.requests else 'replies'}, for which there is no bound where "
-            "publishing waits",
-            "use tide, or batch",
+    boards = [one.name for one in system.executors]
+    return list(
+        once(
+            (
+                ("executors", boards.index(callback.executor), "policy"),
+                f"on board '{callback.executor}' publishing waits, and there is no bound there for requests and "
+                "replies",
+                f"{chain_of(chain.name)}.{callback.name}",
+                "use tide, or batch",
+            )
+            for chain in system.chains
+            for callback in chain.callbacks
+            if callback.executor in waiting and (callback.requests or callback.replies)
         )
-        for index, chain in enumerate(system.chains)
-        for position, callback in enumerate(chain.callbacks)
-        if callback.executor in waiting and (callback.requests or callback.replies)
-    ]
+    )
 
 
 def _waiting_loads(system: System, waiting: set[str]) -> list[Finding]:
-    return [
-        Finding(
-            ("executors", index, "loads", place),
-            f"'{load.name}' on board '{one.name}' stops or uses the link, for which there is no bound where publishing "
-            "waits",
-            "use tide, or batch",
+    return list(
+        once(
+            (
+                ("executors", index, "loads", place),
+                f"on board '{one.name}' publishing waits, and there is no bound there for loads that stop or use the "
+                "link",
+                load.name,
+                "use tide, or batch",
+            )
+            for index, one in enumerate(system.executors)
+            if one.name in waiting
+            for place, load in enumerate(one.loads)
+            if load.masks_interrupts or load.agent_bytes
         )
-        for index, one in enumerate(system.executors)
-        if one.name in waiting
-        for place, load in enumerate(one.loads)
-        if load.masks_interrupts or load.agent_bytes
-    ]
+    )
 
 
 def _shared_subscriptions(system: System, executor: ClientExecutor | None, losses: int) -> Iterator[Finding]:
     """Reports subscriptions of several publishers in two cases: on a batch executor, which takes one message of each
     subscription in a round; and with losses, for which there are bounds only if a chain ends before its next
     release."""
+    problems: list[tuple[Path, str, str, str]] = []
     for words, (first, *_) in servers_of(system).items():
         if first.kind != "subscription" or system.where(first) == "host":
             continue
         policy = executor or executor_of_board(system.executor(first.executor))
         if losses or policy.startswith("batch"):
-            what = f"{words} takes messages of several publishers, for which there is no bound "
             where, remedy = ("with losses", "check without losses") if losses else ("on a batch executor", "use tide")
-            yield Finding(_path_of(system, first), what + where, f"{remedy}, or give each publisher its own topic")
+            cause = f"there is no bound {where} for what takes messages of several publishers"
+            problems.append((_path_of(system, first), cause, words, f"{remedy}, or give each publisher its own topic"))
+    yield from once(problems)
 
 
 def _batch_events(system: System, executor: ClientExecutor | None) -> list[Finding]:
     """Reports events on boards with rclc's executor: an interrupt does not wake this executor, which checks guard
     conditions only when a wait begins or ends."""
-    return [
-        Finding(
-            ("chains", index, "callbacks", 0, "kind"),
-            f"chain '{chain.name}' begins with an event, which a batch executor sees only when its wait ends",
-            'use tide, or describe the timer that looks for the event: kind = "timer", the period at which it looks, '
-            'deadline_from = "event"',
+    return list(
+        once(
+            (
+                ("chains", index, "callbacks", 0, "kind"),
+                "a batch executor sees an event only when its wait ends, and these chains begin with one",
+                chain_of(chain.name),
+                'use tide, or describe the timer that looks for the event: kind = "timer", the period at which it '
+                'looks, deadline_from = "event"',
+            )
+            for index, chain in enumerate(system.chains)
+            if chain.begins_with_event
+            and system.where(chain.callbacks[0]) == "mcu"
+            and (executor or executor_of_board(system.executor(chain.callbacks[0].executor))).startswith("batch")
         )
-        for index, chain in enumerate(system.chains)
-        if chain.begins_with_event
-        and system.where(chain.callbacks[0]) == "mcu"
-        and (executor or executor_of_board(system.executor(chain.callbacks[0].executor))).startswith("batch")
-    ]
+    )
 
 
 def makes_of(system: System) -> dict[str, int]:

@@ -202,7 +202,7 @@ def _check(file: Path, wanted: _Wanted, console: Console) -> int:
         _print(bounds, every, wanted, console, _places(file, bounds), numbers, ", and ".join(wanting))
         for why in dict.fromkeys(map(tuple, refused.values())):
             who = ", ".join(one for one, reasons in refused.items() if tuple(reasons) == why)
-            more = f" (and {len(why) - 1} more reasons)" if why[1:] else ""
+            more = f" (and {len(why) - 1} more reason{'s' * (len(why) > 2)})" if why[1:] else ""
             typer.echo(f"{who} cannot be compared: {why[0]}{more}")
     for line in differing:
         typer.echo(line, err=True)
