@@ -4,6 +4,7 @@ virtual time, and a run."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from test_service_chains import SET_BOOL, described, service
 
 from bounded import MS, all_ns, bound_ns, refusal, worst_of
+from commands import tide
 from descriptions import chain
 from tide_tools.analysis import lower
 from tide_tools.analysis.bounds import bounds_of
@@ -18,7 +20,16 @@ from tide_tools.analysis.lower import NoBoundError, host_document, link_document
 from tide_tools.analysis.sizing import client_of, pools
 from tide_tools.play.boards import BoardsPlayer
 from tide_tools.run.messages import MODULI, Number
-from tide_tools.run.plan import BoardChain, PlanError, nodes_of, plan_of, with_topics_apart, write_board_plan
+from tide_tools.run.plan import (
+    BoardChain,
+    PlanError,
+    nodes_of,
+    plan_of,
+    unplayable,
+    with_services_apart,
+    with_topics_apart,
+    write_board_plan,
+)
 from tide_tools.system.levels import check_levels, levels, shared_priorities
 from tide_tools.system.load import parse
 from tide_tools.system.model import System
@@ -260,15 +271,33 @@ def test_a_footprint_has_one_service_with_a_place_for_each_who_asks() -> None:
     assert (alone["TIDE_SERVICES"], alone["TIDE_SERVICE_DEPTH"]) == (2, 1)
 
 
-def test_one_that_cannot_say_is_refused_in_a_run() -> None:
-    system = parse(sharing("mhm", "ghg", request=4))
-    with pytest.raises(PlanError, match="has one field at most, and a run tells chains that ask"):
-        plan_of(system, system.executor("m"), 5)
-    mine = sharing("mhm", "ghg", kind=GOAL, request=20).replace('name = "g"\n', 'name = "g"\ncommand = "./mine"\n')
-    with pytest.raises(PlanError, match="is of your own program, whose requests do not say whose they are"):
-        plan_of(parse(mine), parse(mine).executor("h"), 5)
+@pytest.mark.parametrize("ways", [("mhm", "ghg", "nhn"), ("hmh", "gmg")])
+def test_chains_whose_requests_cannot_name_them_call_services_of_their_own_in_a_run(ways: tuple[str, ...]) -> None:
+    system = parse(sharing(*ways, request=4))
+    played, services = with_services_apart(system)
+    names = [one.requests.service for chain in played.chains for one in chain.callbacks if one.requests]
+    assert services == ["one"] and names == ["one", *(f"one_of_c{n}_ask" for n in range(1, len(ways)))]
+    assert names == [one.replies.service for chain in played.chains for one in chain.callbacks if one.replies]
+    server = ways[0][1]
+    plan = plan_of(played, played.executor(server), 5)
+    assert len(plan) == len(ways) and (server == "m" or {len({one.callbacks[0].group for one in plan})} == {1})
+    assert all(bound_ns(played, one.name) == bound_ns(system, one.name) for one in system.chains), "it is one server"
+    assert levels(played, "m") == levels(system, "m") and not [*unplayable(played)]
+    told = parse(sharing(*ways, kind=GOAL, request=20))
+    assert with_services_apart(told) == (told, []), "a field of the request names the chain"
+
+
+def test_a_program_whose_requests_name_no_chain_is_refused_before_a_run(tmp_path: Path) -> None:
+    mine = sharing("mhm", "ghg", request=4).replace('name = "g"\n', 'name = "g"\ncommand = "./mine"\n')
+    file = tmp_path / "mine.toml"
+    file.write_text(mine, encoding="utf-8")
+    status, output = tide("run", file, "--out", tmp_path / "out")
+    assert status != 0 and re.search(
+        r"mine\.toml:\d+: service 'one' is called by 2 chains, and 'ask' is of your", output
+    )
+    assert "give the server, 'h', a program, too" in output and not (tmp_path / "out").exists()
     theirs = mine.replace('name = "h"\n', 'name = "h"\ncommand = "./theirs"\n')
-    assert plan_of(parse(theirs), parse(theirs).executor("m"), 5)
+    assert not [*unplayable(parse(theirs))] and plan_of(parse(theirs), parse(theirs).executor("m"), 5)
 
 
 # ---- a subscription of a topic that several callbacks publish ----

@@ -572,7 +572,7 @@ def rtps_findings(system: System, executor: ClientExecutor | None, losses: int) 
             yield Finding(("executors", index, "policy"), what, "use tide, or batch")
     publishers: dict[tuple[str, str], int] = {}
     requests = [one.requests for chain in system.chains for one in chain.callbacks if one.requests is not None]
-    callers = Counter(one.service.lstrip("/") for one in requests)
+    callers = Counter(one.shared_service for one in requests)
     holding: list[tuple[Path, str, str, str]] = []
     for index, chain in enumerate(system.chains):
         for position, callback in enumerate(chain.callbacks):
@@ -615,7 +615,7 @@ def _rtps_service(
     system: System, sender: Callback, sent: Request | Reply, callers: Mapping[str, int]
 ) -> Iterator[Finding]:
     """DDS sends each reply to all clients of the service."""
-    service, path = sent.service.lstrip("/"), _path_of(system, sender)
+    service, path = sent.shared_service, _path_of(system, sender)
     if callers[service] > 1:
         what = f"service '{service}' has several clients, and over RTPS each receives all replies: there is no bound"
         yield Finding(path, what, "give each client a service of its own")

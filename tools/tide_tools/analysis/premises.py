@@ -209,7 +209,7 @@ def _of_rtps(system: System, board: Executor, link: RtpsLink) -> Iterator[tuple[
 def _undescribed_parts(system: System) -> list[str]:
     """The status topics and cancel services of the described actions that are in no chain."""
     callbacks = [one for chain in system.chains for one in chain.callbacks]
-    served = [one.replies.service.lstrip("/") for one in callbacks if one.replies is not None]
+    served = [one.replies.shared_service for one in callbacks if one.replies is not None]
     described = {*served, *(sent.shared_topic for one in callbacks for sent in one.publishes)}
     actions = [name.removesuffix(_GOALS) for name in dict.fromkeys(served) if name.endswith(_GOALS)]
     parts = [f"{action}/_action/{part}" for action in actions for part in ("status", "cancel_goal")]

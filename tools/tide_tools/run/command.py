@@ -27,6 +27,7 @@ from tide_tools.run.plan import (
     is_given,
     require_comparison,
     unplayable,
+    with_services_apart,
     with_stand_ins,
     with_topics_apart,
 )
@@ -144,6 +145,7 @@ def run(
     folder = out or Path("results") / described.name
     try:
         system, apart = with_topics_apart(on_one_core(described))
+        system, alone = with_services_apart(system)
         system, stand_ins = with_stand_ins(system)
         if problems := [(one.path, one.what, one.remedy) for one in unplayable(system)]:
             raise SystemFileError(problem_lines(file, problems))
@@ -160,6 +162,8 @@ def run(
             notes.append(f"not installed here, another type of the same size is played: {', '.join(stand_ins)}")
         if apart:
             notes.append(f"topics with several publishers, each is played on a topic of its own: {', '.join(apart)}")
+        if alone:
+            notes.append(f"services with several callers, each is played a service of its own: {', '.join(alone)}")
         for line in filter(None, [cores_line(described), *notes]):
             print_wrapped(console, line, rest="  ")
         run = _Run(system, variants, settings, file.resolve().parent)

@@ -281,28 +281,28 @@ def _sample(type_name: str, payload_bytes: int, mark: int | None = None) -> Samp
     return sample_of(type_name, payload_bytes, mark)
 
 
+def _askers(system: System) -> dict[str, list[Callback]]:
+    """The callbacks that call the same service, for each service that several of them call and whose server
+    the run plays."""
+    found: dict[str, list[Callback]] = {}
+    for chain in system.chains:
+        for one in chain.callbacks:
+            if one.requests is not None:
+                found.setdefault(one.requests.service.lstrip("/"), []).append(one)
+    served = {
+        one.replies.service.lstrip("/")
+        for chain in system.chains
+        for one in chain.callbacks
+        if one.replies is not None and not is_given(system.executor(one.executor))
+    }
+    return {service: several for service, several in found.items() if len(several) > 1 and service in served}
+
+
 def _mark_of(system: System, asks: Callback) -> int | None:
     """The index of the chain among those that call the same service; None: no other chain calls it, or nothing reads
     the index."""
-    if asks.requests is None:
-        return None
-    service = asks.requests.service.lstrip("/")
-    several = servers_of(system).get(f"service '{service}'", [])
-    if not several or is_given(system.executor(several[0].executor)):
-        return None
-    askers = [
-        one
-        for chain in system.chains
-        for one in chain.callbacks
-        if one.requests is not None and one.requests.service.lstrip("/") == service
-    ]
-    given = next((one for one in askers if is_given(system.executor(one.executor))), None)
-    if given is not None:
-        raise PlanError(
-            f"service '{service}' is asked by {len(askers)} chains, and '{given.name}' is of your own program, whose "
-            f"requests do not say whose they are; give the server, '{several[0].executor}', a program, too"
-        )
-    return next(number for number, one in enumerate(askers) if one is asks)
+    several = [] if asks.requests is None else _askers(system).get(asks.requests.service.lstrip("/"), [])
+    return next((number for number, one in enumerate(several) if one is asks), None)
 
 
 def _message(system: System, chain: Chain, made_by: Callback, sent: Publication | Request | Reply) -> Message:
@@ -412,6 +412,61 @@ def with_topics_apart(system: System) -> tuple[System, list[str]]:
     return system.with_callbacks(changed), sorted(topics)
 
 
+class _RequestApart(Request):
+    """A request that is played to another service than the described one."""
+
+    described: str
+
+    @property
+    def shared_service(self) -> str:
+        return self.described.lstrip("/")
+
+
+class _ReplyApart(Reply):
+    """The reply to such a request."""
+
+    described: str
+
+    @property
+    def shared_service(self) -> str:
+        return self.described.lstrip("/")
+
+
+def with_services_apart(system: System) -> tuple[System, list[str]]:
+    """Gives each chain that calls a shared service a service of its own, if a request has no field that could name its
+    chain. The server's callbacks do not overlap, as its one callback would not. Returns the description and the shared
+    services."""
+    new: dict[int, str] = {}  # by identity of a request or reply: its new service
+    apart = []
+    for service, several in _askers(system).items():
+        requests = [one.requests for one in several if one.requests is not None]
+        if any(is_given(system.executor(one.executor)) for one in several):
+            continue  # unplayable
+        try:
+            for number, one in enumerate(several):
+                _sample(f"{requests[number].type}_Request", one.sent_bytes, number)
+        except MessageError:
+            apart.append(service)
+            for asks in several[1:]:
+                chain = maker_of(system, asks)
+                server = chain.callbacks[1 + next(n for n, one in enumerate(chain.callbacks) if one is asks)]
+                name = f"{service}_of_{chain.name}_{asks.name}"
+                new |= {id(asks.requests): name, id(server.replies): name}
+    if not new:
+        return system, []
+
+    def changed(callback: Callback) -> Callback:
+        update: dict[str, Request | Reply] = {}
+        if (asks := callback.requests) is not None and id(asks) in new:
+            update["requests"] = _RequestApart(**{**dict(asks), "service": new[id(asks)]}, described=asks.service)
+        if (replies := callback.replies) is not None and id(replies) in new:
+            update["replies"] = _ReplyApart(**{**dict(replies), "service": new[id(replies)]}, described=replies.service)
+        return callback.model_copy(update=update)
+
+    # The occurrences of a server on the host are played as callbacks of one group, whose runs do not overlap.
+    return with_servers(system).with_callbacks(changed), apart
+
+
 def unplayable(system: System) -> Iterator[Finding]:
     """Reports boards that are too large for the program that plays them, and messages that cannot be made on this
     machine."""
@@ -430,6 +485,19 @@ def unplayable(system: System) -> Iterator[Finding]:
                     _sample(name, count)
                 except MessageError as error:
                     yield Finding(path, error.what, error.remedy)
+            yield from _unmarked(system, callback, (*at, "requests"))
+
+
+def _unmarked(system: System, asks: Callback, path: Path) -> Iterator[Finding]:
+    """Reports a request of a program of the user to a server of the run that other chains call."""
+    several = [] if asks.requests is None else _askers(system).get(asks.requests.service.lstrip("/"), [])
+    if asks.requests is not None and several and is_given(system.executor(asks.executor)):
+        server = servers_of(system)[f"service '{asks.requests.shared_service}'"][0].executor
+        what = (
+            f"service '{asks.requests.service}' is called by {len(several)} chains, and '{asks.name}' is of your own "
+            "program, whose requests do not say whose they are"
+        )
+        yield Finding(path, what, f"give the server, '{server}', a program, too")
 
 
 def _too_large(system: System, board: Executor, path: Path) -> Iterator[Finding]:

@@ -106,6 +106,11 @@ class Request(_Entry):
         ),
     ] = None
 
+    @property
+    def shared_service(self) -> str:
+        """The service's name without its leading slash. All requests of this name go to one server."""
+        return self.service.lstrip("/")
+
 
 class Reply(_Entry):
     """The reply of a service, sent at its end."""
@@ -120,6 +125,11 @@ class Reply(_Entry):
             description="Serialised size without encapsulation. Absent: the type's size, if it is fixed.",
         ),
     ] = None
+
+    @property
+    def shared_service(self) -> str:
+        """The service's name without its leading slash. As in the request."""
+        return self.service.lstrip("/")
 
 
 class Group(_Entry):

@@ -29,7 +29,7 @@ def servers_of(system: System) -> dict[str, list[Callback]]:
     found: dict[str, list[Callback]] = {}
     topics = several_publish(system)
     for chain in system.chains:
-        shared = [(f"service '{one.replies.service.lstrip('/')}'", one) for one in chain.callbacks if one.replies]
+        shared = [(f"service '{one.replies.shared_service}'", one) for one in chain.callbacks if one.replies]
         steps = [(one, chain.callbacks[0]) for one in system.inputs(chain)] if topics else []
         for before, after in (*steps, *pairwise(chain.callbacks)) if topics else ():
             sent = before.sends_to(after)
