@@ -42,9 +42,38 @@ except (KeyboardInterrupt, ExternalShutdownException):
 """
 
 
-def start_nodes(children: Children, folder: Path, *nodes: tuple[str, str, str]) -> list[Child]:
-    (folder / "node.py").write_text(NODE, encoding="utf-8")
-    words = [sys.executable, str(folder / "node.py")]
+# serve NAME, or ask NAME TOPIC: the reply is followed by a message.
+SERVICE = """
+import sys
+import rclpy
+from rclpy.executors import ExternalShutdownException
+from rclpy.node import Node
+from std_msgs.msg import Int32
+from std_srvs.srv import SetBool
+
+name, does, service, *topic = sys.argv[1:]
+rclpy.init()
+node = Node(name)
+if does == "serve":
+    node.create_service(SetBool, service, lambda _, response: response)
+else:
+    publisher, client = node.create_publisher(Int32, topic[0], 10), node.create_client(SetBool, service)
+    node.create_subscription(
+        Int32, topic[1], lambda one: client.call_async(SetBool.Request()).add_done_callback(
+            lambda _: publisher.publish(one)), 10
+    )
+print("ready", flush=True)
+try:
+    rclpy.spin(node)
+except (KeyboardInterrupt, ExternalShutdownException):
+    pass
+"""
+
+
+def start_nodes(children: Children, folder: Path, *nodes: tuple[str, ...], script: str = NODE) -> list[Child]:
+    file = folder / ("node.py" if script is NODE else "service.py")
+    file.write_text(script, encoding="utf-8")
+    words = [sys.executable, str(file)]
     started = [children.start(node[0], [*words, *node], folder / f"{node[0]}.log") for node in nodes]
     for child in started:
         child.wait_line(lambda line: line == "ready", START_LIMIT_S, "ready")
@@ -112,6 +141,38 @@ def test_a_board_that_reports_its_chain(children: Children, tmp_path: Path) -> N
     assert seen["samples"] >= 8 and seen["verdict"]["state"] in ("met, bound not judged", "met, guarantee void"), seen
     broken = [one for one in run["answers"] if one["verdict"] == "broken"]
     assert seen["max_ns"] <= seen["bound_ns"] or broken, seen
+
+
+def test_a_board_and_a_node_that_call_services(children: Children, tmp_path: Path) -> None:
+    """The board's timer calls a node; its reply leads to a message, for which another node calls a third one."""
+    link = serial(children, tmp_path)
+    agent = start_agent(children, domain(), tmp_path / "agent.log", *link.agent)
+    hold, plan, again, done = "/some/space/hold", "/plan", "/some/space/again", "/done"
+    nodes = ("hand", "serve", hold), ("planner", "serve", plan), ("brain", "ask", plan, done, again)
+    started = start_nodes(children, tmp_path, *nodes, script=SERVICE)
+    started += start_nodes(children, tmp_path, ("log", done, "-"))
+    board = children.start("board", [program("telling_peer"), *link.board, *BOARD, "--ask"], tmp_path / "board.log")
+    board.wait_event("ready", START_LIMIT_S)
+    file, system = described(tmp_path)
+    for child in (board, *started, agent):
+        child.stop()
+
+    loop = system.chain("loop")
+    asked = [("peer", "timer"), ("hand", "service"), ("peer", "client")]
+    then = [("brain", "subscription"), ("planner", "service"), ("brain", "client"), ("log", "subscription")]
+    assert [(one.executor, one.kind) for one in loop.callbacks] == [*asked, *then], file.read_text(encoding="utf-8")
+    measured = ["measured", "measured", "measured", "guessed", "guessed", "measured", "guessed"]
+    assert [one.source.split()[0] for one in loop.callbacks] == measured
+    assert (loop.source, loop.reliability) == ("guessed", "reliable"), "the way of the second call"
+    text = file.read_text(encoding="utf-8")
+    assert "# elapsed at the agent from a request to /some/space/hold to its reply, DDS included" in text
+    checked_at_once(file)
+
+    done_run = tide_apart("run", file, "--out", tmp_path / "played", "--periods", 8, "--domain", domain())
+    (run,) = judged(done_run, tmp_path / "played")["runs"]
+    (seen,) = [one for one in run["chains"] if one["name"] == "loop"]
+    assert seen["samples"] >= 8 and seen["bound_ns"] is not None
+    assert all(one["max_ns"] <= one["bound_ns"] for one in seen["undisturbed"] if one["samples"]), seen
 
 
 def test_a_firmware_that_reports_nothing(children: Children, tmp_path: Path) -> None:

@@ -16,7 +16,21 @@ from tide_tools.errors import UsageError
 from tide_tools.system.load import parse
 from tide_tools.system.model import Publication, System
 from tide_tools.system.places import SerialLink, UdpLink
-from tide_tools.trace.listen import Arrival, Endpoint, Seen, Status, Topic, answers_of, described, rate_of
+from tide_tools.trace.listen import (
+    RECEIVED,
+    REPLIED,
+    SENT,
+    Arrival,
+    Endpoint,
+    Introspected,
+    Seen,
+    Service,
+    Status,
+    Topic,
+    answers_of,
+    described,
+    rate_of,
+)
 
 MS = 1_000_000
 AGENT, BASE, BRAIN, LOG = b"agent", b"agent", b"brain", b"log"
@@ -253,10 +267,200 @@ def test_a_publisher_beside_one_that_answers_everything_is_silent() -> None:
 def test_what_is_in_no_chain_is_named() -> None:
     seen = robot()
     seen.topics["/silent"] = topic(("brain", BRAIN), [], [])
-    seen.services["/arm/close"] = "brain"
+    seen.services["/arm/close"] = Service("std_srvs/srv/Trigger", [Endpoint("brain", BRAIN, True)])
     _, notes, _ = read(seen)
     assert "# /silent had no message in 5 s: it is in no chain here." in notes
-    assert any(one.startswith("# brain serves /arm/close, which is in no chain here") for one in notes)
+    assert any(one.startswith("# /arm/close of brain is called by no node: it is in no chain here") for one in notes)
+
+
+# ---- services ----
+
+HOLD, TRIGGER = "/hold", "std_srvs/srv/Trigger"
+
+
+def end(node: str, number: int = 0) -> Endpoint:
+    return Endpoint(node, node.encode(), True, f"{node}{number}".encode())
+
+
+def served(clients: Sequence[str], replies: list[Arrival], kind: str = TRIGGER, server: str = "hand") -> Service:
+    """In DDS a client publishes requests and reads replies."""
+    ends = [end(one, 1) for one in clients], [end(one, 2) for one in clients]
+    return Service(kind, [end(server)], *ends, [Arrival(one.at_ns, 0, 12, 0) for one in replies])
+
+
+def introspected(
+    client: str, times: Sequence[Arrival], took_ms: float, first: int = RECEIVED
+) -> Iterator[Introspected]:
+    for one in times:
+        for event, later_ms in ((first, 0), (REPLIED, took_ms)):
+            yield Introspected(event, end(client, 2).id, one.number, one.at_ns + int(later_ms * MS))
+
+
+def calling(service: Service, **topics: Topic) -> Seen:
+    return Seen(5.0, {f"/{name}": one for name, one in topics.items()}, {HOLD: service})
+
+
+def kinds(system: System) -> dict[str, list[str]]:
+    return {chain.name: [f"{one.executor} {one.kind}" for one in chain.callbacks] for chain in system.chains}
+
+
+def test_the_replies_of_a_service_give_the_chain_of_its_only_client() -> None:
+    turned = topic(("arm", b"arm"), [("log", LOG)], arrivals(100, 5), reliable=False)
+    system, notes, text = read(calling(served(["arm"], arrivals(100, 3)), turned=turned))
+    assert kinds(system) == {"arm_hold_timer": ["arm timer", "hand service", "arm client", "log subscription"]}
+    (chain,) = system.chains
+    asks, serves, takes, _ = chain.callbacks
+    assert chain.reliability == "reliable", "as services are"
+    assert asks.requests and serves.replies and (asks.requests.type, asks.requests.service) == (TRIGGER, "hold")
+    assert (asks.sent_bytes, serves.sent_bytes) == (4, 12) and "payload_bytes = 12 } # the longest of 50" in text
+    assert (chain.source, serves.source, takes.source.split()[0]) == ("guessed", "guessed", "measured")
+    assert "period_ms = 100 # guessed: the replies had this rate, measured: 49 intervals" in text
+    assert notes == ["# guessed: arm publishes /turned because it received the reply of /hold, as 50 times were seen"]
+
+
+def test_introspection_shows_when_a_request_came_and_how_long_it_took() -> None:
+    one = served(["arm"], arrivals(100, 3))
+    one.events = [*introspected("arm", arrivals(100), 2.5)]
+    system, _, text = read(calling(one))
+    serves = system.chains[0].callbacks[1]
+    assert (serves.execution_ns, serves.least_ns) == (2_500_000, 2_500_000) and serves.source.startswith("measured 50")
+    assert "period_ms = 100 # measured: 49 intervals" in text
+
+
+def test_a_node_that_asks_because_of_a_message_is_in_the_chain_of_the_message() -> None:
+    scan = topic(("eye", b"eye"), [("arm", b"arm")], arrivals(50))
+    one = served(["arm"], arrivals(50, 6))
+    system, _, text = read(calling(one, scan=scan))
+    assert kinds(system) == {"eye_scan_timer": ["eye timer", "arm subscription", "hand service", "arm client"]}
+    assert "# guessed: arm sends a request to /hold because it received /scan, as 50 times were seen" in text
+    assert system.chains[0].callbacks[1].source == "guessed", "the time until the reply is not that of the callback"
+    one.events = [*introspected("arm", arrivals(50, 2), 1, SENT)]
+    system, _, _ = read(calling(one, scan=scan))
+    assert system.chains[0].callbacks[1].execution_ns == 2 * MS
+
+
+def test_replies_to_several_clients_are_told_apart_by_introspection_alone() -> None:
+    one = served(["arm", "leg"], sorted([*arrivals(100, 3), *arrivals(40, 4)], key=lambda one: one.at_ns))
+    system_notes = (
+        "# /hold of hand is called by arm, leg, and replies do not say whose they are: it is in no chain here."
+    )
+    tick = topic(("arm", b"arm"), [("log", LOG)], arrivals(30))
+    _, notes, _ = read(calling(one, tick=tick))
+    assert notes == [system_notes]
+    one.events = [*introspected("arm", arrivals(100), 1), *introspected("leg", arrivals(40), 1)]
+    turned = topic(("arm", b"arm"), [("log", LOG)], arrivals(100, 5))
+    system, _, _ = read(calling(one, turned=turned))
+    assert kinds(system) == {
+        "leg_hold_timer": ["leg timer", "hand service", "leg client"],
+        "arm_hold_timer": ["arm timer", "hand service", "arm client", "log subscription"],
+    }
+    assert [chain.period_ns for chain in system.chains] == [40 * MS, 100 * MS]
+
+
+@pytest.mark.parametrize(
+    ("one", "why"),
+    [
+        (served([], arrivals(10)), "is called by no node"),
+        (served(["arm"], arrivals(10, count=3)), "had 3 answers in 5 s"),
+        (served(["arm"], []), "had no answer in 5 s"),
+        (Service(TRIGGER, [end("hand"), end("foot")], [end("arm")], problem=""), "is served by 2 nodes"),
+        (Service("my/srv/Own", [end("hand")], [end("arm")], problem="has type my/srv/Own, which is not installed here"),
+         "has type my/srv/Own, which is not installed here"),
+    ],
+)  # fmt: skip
+def test_a_service_in_no_chain_is_named_with_the_reason(one: Service, why: str) -> None:
+    _, notes, _ = read(calling(one, tick=topic(("arm", b"arm"), [("log", LOG)], arrivals(30))))
+    assert notes == [f"# /hold of hand {why}: it is in no chain here."]
+
+
+ASKING = (
+    ("chain", {"name": "hold", "priority": str(3 << 8), "period ns": str(100 * MS), "deadline ns": str(90 * MS)}),
+    ("publisher", {"name": "/held", "priority": str((3 << 8) + 3)}),
+    ("timer", {"name": "", "priority": str(3 << 8), "period ns": str(100 * MS), "runs": "50", "longest ns": "400000"}),
+    ("client", {"name": "/holdRequest", "priority": str((3 << 8) + 2), "runs": "49", "longest ns": "300000"}),
+)
+
+
+def asking_board() -> Seen:
+    """A board asks a node and publishes when it has the reply."""
+    seen = robot(ASKING)
+    seen.topics = {
+        "/diagnostics": topic(("tide_agent", AGENT), [], []),
+        "/held": topic(("base", BASE), [("log", LOG), ("brain", BRAIN)], arrivals(100, 9)),
+    }
+    one = served(["base"], arrivals(100, 5), server="brain")
+    one.clients, one.readers = [Endpoint("base", BASE, True, b"1")], [Endpoint("base", BASE, True, b"2")]
+    one.servers = [Endpoint("brain", BRAIN, True)]
+    seen.services = {HOLD: one}
+    values = {"connected": "yes", "asks /hold": "50 replies, last 900 us, greatest 2500 us"}
+    seen.statuses["tide_agent: client 000000C1"] = Status(
+        "tide_agent: client 000000C1", "connected", "serial /dev/ttyUSB0 921600", values
+    )
+    return seen
+
+
+def test_a_boards_table_says_which_callback_asks_and_its_agent_how_long_the_server_takes() -> None:
+    system, notes, text = read(asking_board())
+    hold = system.chain("hold")
+    assert kinds(system)["hold"] == ["base timer", "brain service", "base client", "brain subscription"]
+    asks, serves, takes, _ = hold.callbacks
+    assert (asks.execution_ns, serves.execution_ns, takes.execution_ns) == (400_000, 2_500_000, 300_000)
+    assert "# elapsed at the agent from a request to /hold to its reply, DDS included" in text
+    assert hold.source is None and hold.deadline_ns == 90 * MS
+    assert notes == [
+        "# log_held takes /held of base_hold, which is in no chain here: with a board there is no bound for a service "
+        "before a branch."
+    ]
+    assert all(one.bound_ns is not None for one in bounds_of(system).chains)
+
+
+def test_the_callback_ahead_of_the_client_in_the_boards_chain_asks() -> None:
+    seen = asking_board()
+    ahead = ("subscription", {"name": "/ready", "priority": str((3 << 8) + 1), "runs": "50", "longest ns": "200000"})
+    start = ("publisher", {"name": "/start", "priority": str((3 << 8) + 1)})
+    for one in objects(*ASKING, start, ahead):
+        seen.take(one, Arrival(0, 0, 300, 0))
+    seen.topics["/start"] = topic(("base", BASE), [("brain", BRAIN)], arrivals(100, 1))
+    seen.topics["/ready"] = topic(("brain", BRAIN), [("base", BASE)], arrivals(100, 2))
+    system, _, _ = read(seen)
+    way = ["base timer", "brain subscription", "base subscription", "brain service", "base client"]
+    assert kinds(system)["hold"][:5] == way
+
+
+def test_a_callback_with_a_topic_and_a_request_has_a_copy() -> None:
+    seen = asking_board()
+    more = ("publisher", {"name": "/tick", "priority": str((3 << 8) + 1)})
+    for one in objects(ASKING[0], more, *ASKING[1:]):
+        seen.take(one, Arrival(0, 0, 300, 0))
+    seen.topics["/tick"] = topic(("base", BASE), [("log", LOG)], arrivals(100))
+    system, _, text = read(seen)
+    assert kinds(system)["hold"][:2] == ["base timer", "brain service"]
+    assert kinds(system)["hold_2"] == ["base timer", "log subscription"]
+    assert "# guessed: the callback of base that sends several messages has a copy for /tick" in text
+
+
+GOAL, RESULT, STATUS, ACTION = ("/go/_action/send_goal", "/go/_action/get_result", "/go/_action/status",
+                                "example_interfaces/action/Fibonacci")  # fmt: skip
+
+
+@pytest.mark.parametrize("takes_ms", [30, 170])
+def test_an_action_is_two_services_and_its_status(takes_ms: int) -> None:
+    goals, results = arrivals(200, 2), arrivals(200, 2 + takes_ms)
+    goal, result = (
+        served(["arm"], times, f"{ACTION}_{part}") for times, part in ((goals, "SendGoal"), (results, "GetResult"))
+    )
+    every = sorted([*arrivals(200, 2), *arrivals(200, 4), *arrivals(200, takes_ms)], key=lambda one: one.at_ns)
+    status = topic(("hand", b"hand"), [("arm", b"arm")], [Arrival(one.at_ns, 0, 32, 0) for one in every])
+    system, notes, text = read(Seen(5.0, {STATUS: status}, {GOAL: goal, RESULT: result}))
+    asked = ["arm timer", "hand service", "arm client"]
+    whole = takes_ms == 30
+    assert kinds(system)["arm_go_action_send_goal_timer"] == [*asked, "hand service", "arm client"][: 5 if whole else 3]
+    assert system.chain("hand_go_action_status_event").period_ns == 50 * MS
+    if whole:
+        assert system.chain("arm_go_action_send_goal_timer").callbacks[3].execution_ns == 30 * MS and notes == []
+        assert "# elapsed from the goal's reply to the result's" in text
+    else:
+        assert notes[0].startswith("# a goal of /go takes longer than half the time between goals: its result is in no")
 
 
 def test_a_stock_agent_needs_the_names_of_its_boards() -> None:

@@ -2,24 +2,28 @@
 /* A board that publishes its trace and /diagnostics over its own link, for tests with real ROS 2.
  *
  *   telling_peer (--udp PORT | --serial DEVICE (921,600 baud)) --key N [--records N] [--budget] [--unsynchronised]
- *     [--chain MS]
+ *     [--chain MS [--ask]]
  *
  * A timer of level 3 publishes a number on "count" every 20 ms. A subscription of level 5 takes messages from "echo"
  * and publishes them on "again". It has two lanes: one for levels from 4 on, and one for the others. With --chain the
  * timer has this period, its number comes back on "echo", and all of this is a declared chain of level 3, "loop"; there
- * is then no trace. On SIGTERM it prints the counters as a line of JSON and ends. */
+ * is then no trace. With --ask the chain's timer calls the service "hold" instead of publishing, and the callback that
+ * takes the reply publishes "again". On SIGTERM it prints the counters as a line of JSON and ends. */
 #include <std_msgs/msg/int32.h>
+#include <std_srvs/srv/set_bool.h>
 #include <tide/rclc_diagnostics.h>
+#include <tide/rclc_service.h>
 #include <tide/rclc_trace.h>
 
 #define TIDE_NODES 1
 #define TIDE_PUBLISHERS 4
 #define TIDE_SUBSCRIPTIONS 1
+#define TIDE_CLIENTS 1
 #define TIDE_TIMERS 3
 #define TIDE_GUARD_CONDITIONS 0
 #define TIDE_EXECUTORS 1
 #define TIDE_EXECUTOR_LANES 2
-#define TIDE_HANDLES 4
+#define TIDE_HANDLES 5
 #define TIDE_CONNECT_TIMEOUT_MS 20000 /* enough for lossy lines and busy machines */
 #include "peer.h"
 
@@ -30,9 +34,11 @@ static struct {
   rcl_publisher_t count, again;
   rcl_subscription_t echo;
   std_msgs__msg__Int32 taken;
+  rcl_client_t hold;
+  std_srvs__srv__SetBool_Response reply;
   uint32_t published, echoed;
   int64_t records, chain_ms;
-  bool budget, unsynchronised;
+  bool budget, unsynchronised, ask;
 } board = {.records = 256};
 
 static tide_trace_ring_t rings[RINGS];
@@ -41,6 +47,12 @@ static tide_trace_record_t records[RINGS * MOST_RECORDS];
 static void on_timer(rcl_timer_t *timer, int64_t since_last_call_ns) {
   (void)timer, (void)since_last_call_ns;
   if (interrupted) tide_executor_stop(tide_rclc_executor_core(&executor));
+  if (board.ask) {
+    const std_srvs__srv__SetBool_Request request = {.data = true};
+    int64_t sequence_number = 0;
+    (void)rcl_send_request(&board.hold, &request, &sequence_number);
+    return;
+  }
   const std_msgs__msg__Int32 number = {.data = (int32_t)board.published++};
   (void)rcl_publish(&board.count, &number, NULL);
 }
@@ -50,11 +62,19 @@ static void on_echo(const void *message) {
   (void)rcl_publish(&board.again, message, NULL);
 }
 
+static void on_reply(const void *reply) {
+  (void)reply;
+  const std_msgs__msg__Int32 number = {.data = (int32_t)board.published++};
+  (void)rcl_publish(&board.again, &number, NULL);
+}
+
 static void make_chains(void) {
   const rosidl_message_type_support_t *type = ROSIDL_GET_MSG_TYPE_SUPPORT(std_msgs, msg, Int32);
   require(rclc_publisher_init_default(&board.count, &node, type, "count"), "count");
   require(rclc_publisher_init_default(&board.again, &node, type, "again"), "again");
   require(rclc_subscription_init_default(&board.echo, &node, type, "echo"), "echo");
+  const rosidl_service_type_support_t *set = ROSIDL_GET_SRV_TYPE_SUPPORT(std_srvs, srv, SetBool);
+  if (board.ask) require(rclc_client_init_default(&board.hold, &node, set, "hold"), "hold");
   const int64_t period_ms = board.chain_ms > 0 ? board.chain_ms : PERIOD_MS;
   require(rclc_timer_init_default(&board.timer, &support, (uint64_t)RCL_MS_TO_NS(period_ms), on_timer), "the timer");
   if (board.chain_ms > 0) return;
@@ -77,6 +97,7 @@ static void make_executor(void) {
   require(tide_rclc_executor_set_lanes(&executor, lanes, LANES), "the lanes");
   require(rclc_executor_add_timer(&executor, &board.timer), "adding");
   require(rclc_executor_add_subscription(&executor, &board.echo, &board.taken, on_echo, ON_NEW_DATA), "adding");
+  if (board.ask) require(rclc_executor_add_client(&executor, &board.hold, &board.reply, on_reply), "adding");
 }
 
 static void declare_chain(void) {
@@ -84,9 +105,10 @@ static void declare_chain(void) {
   const int64_t period_ns = RCL_MS_TO_NS(board.chain_ms);
   require(tide_chain_init(&loop, "loop", 3, period_ns, period_ns) == TIDE_OK ? RCL_RET_OK : RCL_RET_ERROR, "the chain");
   require(tide_rclc_chain_add_timer(&loop, &board.timer), "its timer");
-  require(tide_rclc_chain_add_publisher(&loop, &board.count), "its publisher");
+  if (!board.ask) require(tide_rclc_chain_add_publisher(&loop, &board.count), "its publisher");
   require(tide_chain_add_remote(&loop) < 0 ? RCL_RET_ERROR : RCL_RET_OK, "its node");
-  require(tide_rclc_chain_add_subscription(&loop, &board.echo), "its subscription");
+  if (board.ask) require(tide_rclc_chain_add_client(&loop, &board.hold), "its client");
+  if (!board.ask) require(tide_rclc_chain_add_subscription(&loop, &board.echo), "its subscription");
   require(tide_rclc_chain_add_publisher(&loop, &board.again), "its end");
   require(tide_rclc_diagnostics_init(&node, &support, &executor, 500), "/diagnostics");
   require(tide_rclc_diagnostics_add_chain(&loop), "its report");
@@ -120,6 +142,7 @@ static void print_end(void) {
 int main(int count, char **words) {
   const peer_option_t own[] = {{.name = "records", .number = &board.records},
                                {.name = "chain", .number = &board.chain_ms},
+                               {.name = "ask", .flag = &board.ask},
                                {.name = "budget", .flag = &board.budget},
                                {.name = "unsynchronised", .flag = &board.unsynchronised},
                                {0}};

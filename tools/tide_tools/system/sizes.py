@@ -88,6 +88,14 @@ def shortest(name: str, suffix: str = "") -> tuple[int, str]:
         return 0, ""
 
 
+def sizes_of(name: str, is_reply: bool) -> tuple[int, int]:
+    """The sizes of a service's requests or replies, if all have the same, and of the shortest; 0: unknown."""
+    if not types_are_known():
+        return 0, 0
+    most, problem = _size(name, is_reply)
+    return 0 if problem else most, shortest(name, "_Response" if is_reply else "_Request")[0]
+
+
 @lru_cache(maxsize=1)
 def library() -> Library:
     """The installed interface definitions. They are loaded at the first call, because few descriptions need them.

@@ -156,7 +156,7 @@ def describe(
 ) -> None:
     """Write a system description from the running system, or from a ROS 2 trace.
 
-    A running system shows nodes, topics, QoS, rates and sizes; an agent of tide its links; and a board with
+    A running system shows nodes, topics, services, QoS, rates and sizes; an agent of tide its links; and a board with
     tide_rclc_diagnostics_init its chains, levels, periods and execution times. A trace shows which callback publishes
     what, and execution times. Each number in the description is followed by its source: measured, stated by a program,
     or guessed. tide check counts the guesses and guarantees nothing upon them.
@@ -177,8 +177,8 @@ def describe(
         from tide_tools.trace.listen import listened
 
         typer.echo(f"listening for {seconds:g} s", err=True)
-        seen, notes = listened(ros_domain(domain, otherwise=0), seconds, board or ())
-        text = described_live(seen, name or "robot", margin, notes)
+        seen = listened(ros_domain(domain, otherwise=0), seconds, board or ())
+        text = described_live(seen, name or "robot", margin)
     else:
         from tide_tools.trace.describe import described, read_trace
 

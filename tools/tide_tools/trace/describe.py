@@ -20,6 +20,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from pathlib import Path
 
 from tide_tools.errors import UsageError
+from tide_tools.system.sizes import sizes_of
 
 # ---- events: a CTF folder, which babeltrace2 turns into text, or that text ----
 
@@ -143,6 +144,7 @@ class Callback:
     threads: set[int] = field(default_factory=set)
     publishes: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
+    takers: dict[str, Callback] = field(default_factory=dict)  # by requested service: the callback that takes the reply
     # For the description: a unique name, the executor, and the service that the callback calls in its chain.
     name: str = ""
     executor: str = ""
@@ -162,12 +164,18 @@ class Callback:
 
 @dataclass(frozen=True)
 class Message:
-    """The messages of a topic. count: number of messages from which the size is known."""
+    """The messages of a topic, or the requests or replies of a service. count: number of messages from which the size
+    is known."""
 
     type: str
     payload_bytes: int
     count: int
     is_reliable: bool = True
+
+
+def parts_of(service: str) -> tuple[str, str]:
+    """The words for a service's requests and replies."""
+    return f"a request to {service}", f"the reply of {service}"
 
 
 @dataclass(frozen=True)
@@ -330,6 +338,9 @@ def described(events: Iterable[Event], name: str, margin_percent: int, day: str 
     for event in events:
         reader.take(event)
     ran = [one for one in (*reader.callbacks.values(), *reader.replies.values()) if one.runs or one.is_reply]
+    for one in ran:
+        found = ((service, reader.replies.get((one.process, service))) for service in one.requests)
+        one.takers = {service: taker for service, taker in found if taker is not None}
     if not any(one.period_ns > 0 for one in ran):
         raise UsageError(
             "no timer's callback ran in this trace; record from the start of the programs, with the events ros2:*"
@@ -351,21 +362,18 @@ def described(events: Iterable[Event], name: str, margin_percent: int, day: str 
         'description = "from a trace of ROS 2"',
         "propagation_ms = 0 # guessed: the time of DDS is not in the trace",
     )
-    return written(name, head, places, (), ran, {}, notes, margin_percent, reader.replies, day)
+    return written(name, head, places, (), ran, {}, notes, margin_percent, day)
 
 
 def is_of_every_node(service: str) -> bool:
     return service.rpartition("/")[2] in _OF_EVERY_NODE
 
 
-_Replies = Mapping[tuple[Hashable, str], Callback]
-
-
-def _chains_of(ran: Sequence[Callback], replies: _Replies, notes: list[str]) -> list[_Chain]:
+def _chains_of(ran: Sequence[Callback], has_boards: bool, notes: list[str]) -> list[_Chain]:
     starts = sorted((one for one in ran if one.period_ns > 0), key=lambda one: (one.period_ns, one.label))
     chains: list[_Chain] = []
     for start in starts:
-        _follow(start, _Chain(start), [], ran, replies, chains, notes)
+        _follow(start, _Chain(start), [], ran, has_boards, chains, notes)
     branches = [one for one in chains if one.parent is not None]
     ordered = [one for one in chains if one.parent is None] + branches  # a branch has no name of the firmware
     wanted = [one.stated.name if one.parent is None and one.stated else one.callbacks[0].name for one in ordered]
@@ -379,7 +387,7 @@ def _follow(
     chain: _Chain,
     before: list[Callback],
     ran: Sequence[Callback],
-    replies: _Replies,
+    has_boards: bool,
     chains: list[_Chain],
     notes: list[str],
 ) -> None:
@@ -392,7 +400,7 @@ def _follow(
     while current is not None:
         chain.callbacks.append(current)
         path.append(current)
-        if (served := _served(current, path, ran, replies, notes)) is not None:
+        if (served := _served(current, path, ran, notes)) is not None:
             server, current = served
             chain.callbacks.append(server)
             path.append(server)
@@ -401,29 +409,35 @@ def _follow(
         notes += [f"{one.name} triggers itself again: the chain is cut there" for one in loops]
         current.publishes = [topic for topic in current.publishes if all(one.topic != topic for one in loops)]
         followers = [one for topic in current.publishes for one in ran if one.topic == topic]
+        if has_boards and any(one.next_service for one in path) and (followers[1:] or current.publishes[1:]):
+            notes += [
+                f"{one.name} takes {one.topic} of {current.name}, which is in no chain here: with a board there is no "
+                "bound for a service before a branch"
+                for one in followers[1:]
+            ]
+            current.publishes, followers = current.publishes[:1], followers[:1]
         branches += [(other, current, list(path)) for other in followers[1:]]
         current = followers[0] if followers else None
     for other, sender, way in branches:
-        _follow(other, _Chain(chain.start, chain, sender), way, ran, replies, chains, notes)
+        _follow(other, _Chain(chain.start, chain, sender), way, ran, has_boards, chains, notes)
 
 
 def _served(
-    callback: Callback, path: list[Callback], ran: Sequence[Callback], replies: _Replies, notes: list[str]
+    callback: Callback, path: list[Callback], ran: Sequence[Callback], notes: list[str]
 ) -> tuple[Callback, Callback] | None:
     """The callback that serves a request of this callback, and the callback that takes the reply. None: there is no
     such request."""
     for service in callback.requests:
         server = next((one for one in ran if one.service == service), None)
-        client = replies.get((callback.process, service))
+        client = callback.takers.get(service)
         if server is None or client is None or server in path or client in path:
-            notes.append(f"{callback.name} requests {service}, and no reply is in this trace")
+            notes.append(f"{callback.name} requests {service}, and no reply was seen: it is in no chain here")
             continue
         others = [*callback.publishes, *(one for one in callback.requests if one != service)]
         if others:
             notes.append(f"{callback.name} sends {others[0]}, too: give that a chain of its own")
         if server.publishes or server.requests:
             notes.append(f"{server.name} sends more than its reply, which is in no chain here")
-        notes.append(f"{client.name} takes a reply, and its time is not in a trace: give its execution_ms")
         callback.next_service = service.strip("/")
         return server, client
     return None
@@ -445,7 +459,7 @@ def unique(labels: Iterable[str]) -> list[str]:
 # ---- the description ----
 
 _MICROSECOND = Decimal("0.001")
-GUESSED_EXECUTION_NS = 1_000_000
+GUESSED_EXECUTION_NS, _GUESSED_SHARE = 1_000_000, 20  # at most this time, and this part of the period
 GUESSED = 'source = "guessed"'
 
 
@@ -463,14 +477,14 @@ def written(
     messages: Mapping[str, Message],
     notes: list[str],
     margin_percent: int,
-    replies: _Replies | None = None,
     day: str = "",
 ) -> str:
     """The text of a system.toml. head: further lines of [system]. places: the executors, by the processes of the
-    callbacks. links: lines of the links. messages: by topic; a topic that is not in it has a guessed size."""
+    callbacks. links: lines of the links. messages: by topic, or by the words of `parts_of`; a message that is not in it
+    has a guessed size."""
     for callback, own in zip(ran, unique([one.label for one in ran]), strict=True):
         callback.name, callback.executor = own, places[callback.process].name
-    chains = _chains_of(ran, replies or {}, notes)
+    chains = _chains_of(ran, any(one.where == "mcu" for one in places.values()), notes)
     ranked = sorted(chains, key=lambda one: (-one.level, one.start.period_ns))
     writer = _Writer(messages, margin_percent, day or f"{datetime.now(timezone.utc).date()}", places)
     lines = [
@@ -506,7 +520,9 @@ class _Writer:
 
     def chain(self, chain: _Chain, priority: int) -> Iterator[str]:
         start, stated = chain.start, chain.stated
+        requested = {one.next_service for one in chain.callbacks} - {""}
         reliable = {self.messages[one].is_reliable for one in self._topics(chain) if one in self.messages}
+        reliable |= {True for _ in requested}  # services are reliable
         has_deadline = stated is not None and stated.deadline_ns > 0
         yield from ("", "[[chains]]", f'name = "{chain.name}"')
         by = (
@@ -526,11 +542,11 @@ class _Writer:
             yield f'branches_from = "{chain.parent.name}.{chain.before.name}"'
         ways = dict.fromkeys(one.way for one in chain.callbacks if one.way)
         yield from (f"# guessed: {way}" for way in ways)
-        if ways or not has_deadline or "guessed" in start.rate:
-            yield f"{GUESSED} # period, deadline or way; remove this line once they are right"
-        requested = {one.next_service for one in chain.callbacks}
+        sizes = [text for one in chain.callbacks for text in self._services(one, requested)]
+        if ways or not has_deadline or "guessed" in start.rate or any("# guessed" in text for text in sizes):
+            yield f"{GUESSED} # period, deadline, way or size; remove this line once they are right"
         for before, one in zip((chain.before, *chain.callbacks), chain.callbacks, strict=False):
-            yield from self._callback(one, before, requested, reliable != {False})
+            yield from self._callback(one, before, requested, reliable != {False}, start.period_ns)
 
     def _topics(self, chain: _Chain) -> Iterator[str]:
         for one in chain.callbacks:
@@ -538,7 +554,7 @@ class _Writer:
             yield from [one.topic] if one.topic else []
 
     def _callback(
-        self, one: Callback, before: Callback | None, requested: set[str], is_reliable: bool
+        self, one: Callback, before: Callback | None, requested: set[str], is_reliable: bool, period_ns: int
     ) -> Iterator[str]:
         yield from ("", "[[chains.callbacks]]", f'name = "{one.name}"', f'kind = "{one.kind}"')
         yield f'executor = "{one.executor}"'
@@ -549,19 +565,36 @@ class _Writer:
             yield f"least_ms = {milliseconds(one.least_ns, ROUND_FLOOR)}"
             yield f'source = "measured {one.runs} times on {self.day}, margin {self.margin_percent} %"'
         else:
-            yield f"execution_ms = {0 if one.is_reply else milliseconds(GUESSED_EXECUTION_NS)} # guessed"
+            guess_ns = min(GUESSED_EXECUTION_NS, max(period_ns // _GUESSED_SHARE, 1000))
+            yield f"execution_ms = {milliseconds(guess_ns)} # guessed"
             yield GUESSED
         if before is not None and len(before.publishes) > 1 and one.topic:
             yield f'topic = "{one.topic.strip("/")}"'
         yield from self._publishes(one, is_reliable)
+        yield from self._services(one, requested)
+
+    def _services(self, one: Callback, requested: set[str]) -> Iterator[str]:
+        """The request or reply of the callback. requested: the services that its chain calls."""
         served = one.service.strip("/")
-        for key, service, size in (  # with sizes of the shortest messages
-            ("requests", one.next_service, 1),
-            ("replies", served if served in requested else "", 9),
-        ):
-            if service:
-                sends = f'service = "{service}", type = "std_srvs/srv/Trigger", payload_bytes = {size}'
-                yield f"{key} = {{ {sends} }} # guessed: its type and size are not in the trace"
+        parts = (("requests", one.next_service, False), ("replies", served if served in requested else "", True))
+        for key, service, is_reply in parts:
+            if not service:
+                continue
+            message = self.messages.get(parts_of(f"/{service}")[is_reply])
+            kind = message.type if message is not None else "std_srvs/srv/Trigger"
+            fixed, least = sizes_of(kind, is_reply)
+            if message is not None and message.count:
+                size, why = f", payload_bytes = {message.payload_bytes}", f"the longest of {message.count}"
+            elif message is not None and fixed:
+                size, why = "", "its size follows from its type"
+            elif message is not None:
+                size, why = f", payload_bytes = {max(least, 1)}", "guessed: the shortest of its type"
+            else:
+                size, why = (
+                    f", payload_bytes = {9 if is_reply else 1}",
+                    "guessed: its type and size are not in the trace",
+                )
+            yield f'{key} = {{ service = "{service}", type = "{kind}"{size} }} # {why}'
 
     def _publishes(self, one: Callback, is_reliable: bool) -> Iterator[str]:
         if one.next_service or not one.publishes:

@@ -2,20 +2,24 @@
 """Describes a running system: listens to its topics and to /diagnostics for some seconds, and derives the callbacks
 that tide_tools.trace.describe writes.
 
-The graph names nodes, topics, types and QoS. The topics show rates and sizes. An agent of tide reports its links; nodes
-whose endpoints are in the agent's process are on boards. A board that calls tide_rclc_diagnostics_init reports its
-chains, publishers and callbacks, with periods and execution times (tide/rclc_diagnostics.h). The rest is guessed by the
-times of messages: a node that publishes one message soon after each message that it receives is taken to answer it."""
+The graph names nodes, topics, services, types and QoS. The topics show rates and sizes, and so do the replies of
+services: DDS sends them to all that listen. Requests are seen if a node introspects its service. An agent of tide
+reports its links; nodes whose endpoints are in the agent's process are on boards. A board that calls
+tide_rclc_diagnostics_init reports its chains, publishers and callbacks, with periods and execution times
+(tide/rclc_diagnostics.h). The rest is guessed by the times of messages: a node that publishes one message soon after
+each message that it receives is taken to answer it."""
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import importlib
+import re
 import time
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -30,6 +34,7 @@ from tide_tools.trace.describe import (
     Stated,
     is_of_every_node,
     milliseconds,
+    parts_of,
     unique,
     written,
 )
@@ -48,6 +53,7 @@ class Endpoint:
     node: str
     process: bytes
     is_reliable: bool
+    id: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -67,6 +73,35 @@ class Topic:
     publishers: list[Endpoint] = field(default_factory=list)
     subscribers: list[Endpoint] = field(default_factory=list)
     arrivals: list[Arrival] = field(default_factory=list)
+    problem: str = ""  # why it is not received
+
+
+SENT, RECEIVED, REPLIED = range(3)  # service_msgs/msg/ServiceEventInfo
+
+
+@dataclass(frozen=True)
+class Introspected:
+    """A service event: a request that was sent or received, or a reply that was sent. client: its DDS id."""
+
+    event: int
+    client: bytes
+    number: int
+    at_ns: int
+
+
+@dataclass
+class Service:
+    """A service. replies: as received from DDS, which says neither whose they are nor when they were requested. events:
+    of nodes that introspect it, which name a client by its reader of replies. clients: in DDS these publish
+    requests."""
+
+    type: str
+    servers: list[Endpoint] = field(default_factory=list)
+    clients: list[Endpoint] = field(default_factory=list)
+    readers: list[Endpoint] = field(default_factory=list)
+    replies: list[Arrival] = field(default_factory=list)
+    events: list[Introspected] = field(default_factory=list)
+    problem: str = ""  # why its replies are not received
 
 
 @dataclass(frozen=True)
@@ -85,13 +120,13 @@ class Status:
 
 @dataclass
 class Seen:
-    """Everything that was seen in `seconds`. services: those that the user's nodes serve, with the node. statuses: the
-    latest of each name. reports: for each node that reports itself, all its statuses. boards: nodes that the user says
+    """Everything that was seen in `seconds`. services: those that the user's nodes serve. statuses: the latest of each
+    name. reports: for each node that reports itself, all its statuses. boards: nodes that the user says
     are on boards."""
 
     seconds: float = 0.0
     topics: dict[str, Topic] = field(default_factory=dict)
-    services: dict[str, str] = field(default_factory=dict)
+    services: dict[str, Service] = field(default_factory=dict)
     statuses: dict[str, Status] = field(default_factory=dict)
     reports: dict[str, list[Arrival]] = field(default_factory=lambda: defaultdict(list))
     boards: frozenset[str] = frozenset()
@@ -123,6 +158,7 @@ class Seen:
 NODE = "tide_describe"
 _OWN = ("tide_", "_")  # first letters of nodes of tide, and of hidden nodes such as ros2cli's
 _DIAGNOSTICS, _DIAGNOSTICS_TYPE = "/diagnostics", "diagnostic_msgs/msg/DiagnosticArray"
+_EVENTS = "/_service_event"  # ends the topic of a service's events
 _LOOK_S, _STEP_S = 0.5, 0.02
 _GROWTH_S = 10.0  # if nothing new was seen for this time, incomplete tables and slow topics remain as they are
 _ENOUGH = 6  # messages of a topic
@@ -132,7 +168,7 @@ _MACHINE_AND_PROCESS_BYTES = 6  # of an id of Fast DDS
 
 
 class Listener:
-    """One ROS 2 node without services, which receives each topic with best effort."""
+    """One ROS 2 node without services, which receives each topic and the replies of each service with best effort."""
 
     def __init__(self, domain: int, boards: Iterable[str] = ()) -> None:
         import rclpy
@@ -144,13 +180,15 @@ class Listener:
         rclpy.init(context=self._context, domain_id=domain, signal_handler_options=SignalHandlerOptions.NO)
         self._node = Node(NODE, context=self._context, start_parameter_services=False, enable_rosout=False)
         self._subscriptions: dict[str, Subscription[Any]] = {}
+        self._replies: dict[str, _Replies] = {}
         self._begun_s = self._grown_s = time.monotonic()
         self._looked_s = -_LOOK_S
         self._known = 0
         self.seen = Seen(boards=frozenset(one.strip("/") for one in boards))
-        self.unknown: dict[str, str] = {}  # by topic: why it is not received
 
     def close(self) -> None:
+        for one in self._replies.values():
+            one.close()
         with contextlib.suppress(Exception):
             self._node.destroy_node()
         with contextlib.suppress(Exception):
@@ -162,7 +200,9 @@ class Listener:
         now_s = time.monotonic()
         self.seen.seconds = now_s - self._begun_s
         boards = self.seen.tellers()
-        counts = [min(len(one.arrivals), _ENOUGH) for one in self.seen.topics.values() if one.arrivals]
+        arrivals = [one.arrivals for one in self.seen.topics.values()]
+        arrivals += [one.replies for one in self.seen.services.values()]
+        counts = [min(len(one), _ENOUGH) for one in arrivals if one]
         known = sum(len(self.seen.objects(one)) for one in boards) + sum(counts)
         if known > self._known:
             self._known, self._grown_s = known, now_s
@@ -183,6 +223,12 @@ class Listener:
                 topic.arrivals.append(arrival)
                 if name == _DIAGNOSTICS:
                     self._take_statuses(octets, arrival)
+                elif name.endswith(_EVENTS):
+                    self._take_event(name.removesuffix(_EVENTS), topic.type, octets)
+        for name, replies in self._replies.items():
+            for octets, at_ns in replies.taken():
+                arrival = Arrival(at_ns, 0, max(len(octets) - _ENCAPSULATION_BYTES, 1), 0)
+                self.seen.services[name].replies.append(arrival)
 
     def _take_statuses(self, octets: bytes, arrival: Arrival) -> None:
         from diagnostic_msgs.msg import DiagnosticArray
@@ -191,6 +237,17 @@ class Listener:
         for one in deserialize_message(octets, DiagnosticArray).status:
             values = {pair.key: pair.value for pair in one.values}
             self.seen.take(Status(one.name, one.message, one.hardware_id, values), arrival)
+
+    def _take_event(self, service: str, kind: str, octets: bytes) -> None:
+        from rclpy.serialization import deserialize_message
+
+        info = deserialize_message(octets, _class_of(kind)).info
+        at_ns = info.stamp.sec * 1_000_000_000 + info.stamp.nanosec
+        client = bytes(info.client_gid)
+        if service in self.seen.services:
+            self.seen.services[service].events.append(
+                Introspected(info.event_type, client, info.sequence_number, at_ns)
+            )
 
     def _look(self) -> None:
         node = self._node
@@ -203,28 +260,163 @@ class Listener:
             topic = self.seen.topics.setdefault(name, Topic(types[0]))
             topic.publishers = publishers
             topic.subscribers = [_endpoint(one) for one in node.get_subscriptions_info_by_topic(name)]
-            if name not in self._subscriptions and name not in self.unknown:
-                self._subscribe(name, types[0])
-        for name, space in node.get_node_names_and_namespaces():
-            if name.startswith(_OWN):
+            if name not in self._subscriptions and not topic.problem:
+                self._subscribe(name, topic)
+        for name, types in node.get_service_names_and_types():
+            requests = f"rq{name}Request"  # the topic of its requests in DDS
+            ends = [_endpoint(one) for one in node.get_subscriptions_info_by_topic(requests, no_mangle=True)]
+            servers = [one for one in ends if not one.node.rpartition("/")[2].startswith(_OWN)]
+            if is_of_every_node(name) or not servers:
                 continue
-            with contextlib.suppress(RuntimeError):  # the node may have just ended
-                served = dict(node.get_service_names_and_types_by_node(name, space))
-                self.seen.services |= {one: _full(name, space) for one in served if not is_of_every_node(one)}
+            service = self.seen.services.setdefault(name, Service(types[0]))
+            service.servers = servers
+            clients = [_endpoint(one) for one in node.get_publishers_info_by_topic(requests, no_mangle=True)]
+            service.clients = [one for one in clients if not one.node.rpartition("/")[2].startswith(_OWN)]
+            readers = node.get_subscriptions_info_by_topic(f"rr{name}Reply", no_mangle=True)
+            service.readers = list(map(_endpoint, readers))
+            if name not in self._replies and not service.problem:
+                self._receive_replies(name, service)
 
-    def _subscribe(self, name: str, kind: str) -> None:
+    def _receive_replies(self, name: str, service: Service) -> None:
+        try:
+            self._replies[name] = _Replies(self._node, name, _class_of(service.type).Response)
+        except (ImportError, AttributeError):
+            service.problem = f"has type {service.type}, which is not installed here"
+        except OSError as error:
+            service.problem = f"{error}"
+
+    def _subscribe(self, name: str, topic: Topic) -> None:
         from rclpy.qos import QoSProfile, ReliabilityPolicy
 
-        package, folder, short = kind.split("/")
         try:
-            module = importlib.import_module(f"{package}.{folder}")
-            whole, _, part = short.partition("_")  # the feedback of an action has no class of its own
-            made = getattr(module, whole).Impl.FeedbackMessage if part else getattr(module, short)
+            made = _class_of(topic.type)
         except (ImportError, AttributeError):
-            self.unknown[name] = f"its type {kind} is not installed here; install or source it"
+            topic.problem = f"has type {topic.type}, which is not installed here"
             return
         quality = QoSProfile(depth=1000, reliability=ReliabilityPolicy.BEST_EFFORT)
         self._subscriptions[name] = self._node.create_subscription(made, name, lambda _: None, quality, raw=True)
+
+
+def _class_of(kind: str) -> Any:
+    """The Python class of a message, a service, or a part of an action or service that has no name of its own."""
+    package, folder, short = kind.split("/")
+    module = importlib.import_module(f"{package}.{folder}")
+    if (found := getattr(module, short, None)) is not None:
+        return found
+    whole, _, part = short.rpartition("_")
+    found = getattr(module, whole)
+    if folder == "srv":
+        return getattr(found, part)
+    return found.Impl.FeedbackMessage if part == "FeedbackMessage" else getattr(found.Impl, f"{part}Service")
+
+
+class _Time(ctypes.Structure):
+    _fields_ = (("seconds", ctypes.c_uint64), ("nanoseconds", ctypes.c_uint64))
+
+
+class _Quality(ctypes.Structure):
+    """rmw_qos_profile_t"""
+
+    _fields_ = (
+        ("history", ctypes.c_int),
+        ("depth", ctypes.c_size_t),
+        ("reliability", ctypes.c_int),
+        ("durability", ctypes.c_int),
+        ("deadline", _Time),
+        ("lifespan", _Time),
+        ("liveliness", ctypes.c_int),
+        ("lease", _Time),
+        ("avoids_ros_names", ctypes.c_bool),
+    )
+
+
+class _Options(ctypes.Structure):
+    """rmw_subscription_options_t"""
+
+    _fields_ = (
+        ("payload", ctypes.c_void_p),
+        ("ignores_local", ctypes.c_bool),
+        ("unique_flow", ctypes.c_int),
+        ("filter", ctypes.c_void_p),
+    )
+
+
+class _Allocator(ctypes.Structure):
+    """rcutils_allocator_t"""
+
+    _fields_ = tuple((name, ctypes.c_void_p) for name in ("allocate", "free", "grow", "zeroed", "state"))
+
+
+class _Octets(ctypes.Structure):
+    """rmw_serialized_message_t"""
+
+    _fields_ = (
+        ("start", ctypes.POINTER(ctypes.c_uint8)),
+        ("count", ctypes.c_size_t),
+        ("capacity", ctypes.c_size_t),
+        ("allocator", _Allocator),
+    )
+
+
+_KEEP_LAST, _BEST_EFFORT, _VOLATILE, _DEPTH = 1, 2, 2, 1000
+_FAST = ("rmw_fastrtps_cpp", "rmw_fastrtps_dynamic_cpp")
+
+
+class _Replies:
+    """The replies of a service, received from their topic in DDS. Names of that form begin without a slash, which rclpy
+    cannot express, so this class calls rmw. A further reader of replies changes nothing in the system. A reader of
+    requests would: rmw_fastrtps takes a service for unavailable if requests have more readers than replies have
+    writers."""
+
+    def __init__(self, node: Any, service: str, response: Any) -> None:
+        import rclpy
+        from rclpy.impl.implementation_singleton import rclpy_implementation
+        from rclpy.type_support import check_for_type_support
+
+        if (used := rclpy.get_rmw_implementation_identifier()) not in _FAST:
+            raise OSError(f"cannot be listened to with {used}")
+        check_for_type_support(response)
+        self._rmw = ctypes.CDLL(rclpy_implementation.__file__)  # with all libraries that it needs
+        self._rmw.rcl_node_get_rmw_handle.restype = ctypes.c_void_p
+        self._rmw.rmw_get_default_subscription_options.restype = _Options
+        self._rmw.rmw_create_subscription.restype = ctypes.c_void_p
+        self._rmw.rcutils_get_default_allocator.restype = _Allocator
+        capsule = ctypes.pythonapi.PyCapsule_GetPointer
+        capsule.restype, capsule.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+        self._node = ctypes.c_void_p(self._rmw.rcl_node_get_rmw_handle(ctypes.c_void_p(node.handle.pointer)))
+        never = _Time()
+        quality = _Quality(_KEEP_LAST, _DEPTH, _BEST_EFFORT, _VOLATILE, never, never, 0, never, True)
+        options = self._rmw.rmw_get_default_subscription_options()
+        made = self._rmw.rmw_create_subscription(
+            self._node,
+            ctypes.c_void_p(capsule(response._TYPE_SUPPORT, None)),
+            f"rr{service}Reply".encode(),
+            ctypes.byref(quality),
+            ctypes.byref(options),
+        )
+        if not made:
+            raise OSError("cannot be listened to, as DDS refuses the subscription")
+        self._subscription = ctypes.c_void_p(made)
+        self._octets = _Octets()
+        allocator = self._rmw.rcutils_get_default_allocator()
+        self._rmw.rcutils_uint8_array_init(ctypes.byref(self._octets), ctypes.c_size_t(256), ctypes.byref(allocator))
+
+    def taken(self) -> Iterator[tuple[bytes, int]]:
+        """The replies since the last call, with the times at which they were sent."""
+        is_taken = ctypes.c_bool()
+        info = (ctypes.c_int64 * 32)()  # rmw_message_info_t, which begins with this time
+        take = self._rmw.rmw_take_serialized_message_with_info
+        while True:
+            failed = take(
+                self._subscription, ctypes.byref(self._octets), ctypes.byref(is_taken), ctypes.byref(info), None
+            )
+            if failed or not is_taken:
+                return
+            yield ctypes.string_at(self._octets.start, self._octets.count), info[0]
+
+    def close(self) -> None:
+        self._rmw.rmw_destroy_subscription(self._node, self._subscription)
+        self._rmw.rcutils_uint8_array_fini(ctypes.byref(self._octets))
 
 
 def _taken(subscription: Subscription[Any]) -> Iterator[tuple[bytes, dict[str, int]]]:
@@ -243,11 +435,11 @@ def _endpoint(info: Any) -> Endpoint:
     octets = bytes(info.endpoint_gid)
     process = octets[: _MACHINE_AND_PROCESS_BYTES if octets[:2] == _FAST_DDS else _PROCESS_BYTES]
     is_reliable = info.qos_profile.reliability != ReliabilityPolicy.BEST_EFFORT
-    return Endpoint(_full(info.node_name, info.node_namespace), process, is_reliable)
+    return Endpoint(_full(info.node_name, info.node_namespace), process, is_reliable, octets)
 
 
-def listened(domain: int, seconds: float, boards: Iterable[str] = ()) -> tuple[Seen, list[str]]:
-    """What was seen in this time, and lines about topics that were not received."""
+def listened(domain: int, seconds: float, boards: Iterable[str] = ()) -> Seen:
+    """What was seen in this time."""
     listener = Listener(domain, boards)
     try:
         while not listener.is_done(seconds):
@@ -256,7 +448,7 @@ def listened(domain: int, seconds: float, boards: Iterable[str] = ()) -> tuple[S
         listener.step()
     finally:
         listener.close()
-    return listener.seen, [f"{name} was not received: {why}" for name, why in sorted(listener.unknown.items())]
+    return listener.seen
 
 
 # ---- rates ----
@@ -316,9 +508,8 @@ class Answer:
 
     @property
     def text(self) -> str:
-        return (
-            f"{self.node} publishes {self.answered} because it received {self.asked}, as {self.count} times were seen"
-        )
+        sends = "publishes" if self.answered.startswith("/") else "sends"
+        return f"{self.node} {sends} {self.answered} because it received {self.asked}, as {self.count} times were seen"
 
 
 def answer_of(node: str, asked: str, answered: str, topics: Mapping[str, Topic]) -> Answer | None:
@@ -345,9 +536,11 @@ def answer_of(node: str, asked: str, answered: str, topics: Mapping[str, Topic])
     return Answer(node, asked, answered, distinct, min(times_ns), max(times_ns), share)
 
 
-def answers_of(topics: Mapping[str, Topic], nodes: Iterable[str]) -> dict[tuple[str, str], Answer]:
+def answers_of(
+    topics: Mapping[str, Topic], nodes: Iterable[str], known: Iterable[tuple[str, str]] = ()
+) -> dict[tuple[str, str], Answer]:
     """By node and published topic: the message that it answers. Of two that answer each other, the quicker does. A node
-    does not answer its own messages."""
+    does not answer its own messages. known: pairs of a message and its answer, such as a request and its reply."""
     found = []
     for node in nodes:
         gives = [name for name, one in topics.items() if any(end.node == node for end in one.publishers)]
@@ -356,6 +549,8 @@ def answers_of(topics: Mapping[str, Topic], nodes: Iterable[str]) -> dict[tuple[
         found += [one for asked, answered in pairs if (one := answer_of(node, asked, answered, topics)) is not None]
     chosen: dict[tuple[str, str], Answer] = {}
     after: dict[str, set[str]] = defaultdict(set)  # by topic: the topics that follow from it
+    for asked, answered in known:
+        after[asked].add(answered)
     for one in sorted(found, key=lambda one: one.share):
         if (one.node, one.answered) in chosen or one.asked in _reachable(after, one.answered):
             continue
@@ -372,6 +567,88 @@ def _reachable(after: Mapping[str, set[str]], topic: str) -> set[str]:
     return found
 
 
+# ---- who calls which service ----
+
+
+@dataclass(frozen=True)
+class _Call:
+    """A node that calls a service. request, reply: the words for its messages, by which `answers_of` knows them.
+    is_seen: the times of the requests are known; otherwise those of the replies stand for them."""
+
+    service: str
+    client: Endpoint
+    server: Endpoint
+    request: str
+    reply: str
+    is_seen: bool
+
+
+def _count(arrivals: Sequence[Arrival], what: str) -> str:
+    return f"{len(arrivals) or 'no'} {what}{'s' * (len(arrivals) > 1)}"
+
+
+def _calls_of(seen: Seen, topics: dict[str, Topic], notes: list[str]) -> list[_Call]:
+    """The calls of the services. Adds their messages to the topics, and sentences about the other services to the
+    notes."""
+    found = []
+    for name, one in sorted(seen.services.items()):
+        clients = {end.node: end for end in one.clients}
+        nodes = {end.id: end.node for end in (*one.readers, *one.clients)}
+        by_client: dict[str, list[Introspected]] = {}
+        for each in one.events:
+            if (node := nodes.get(each.client, "")) in clients:
+                by_client.setdefault(node, []).append(each)
+        if one.problem:
+            why = one.problem
+        elif len(one.servers) > 1:
+            why = f"is served by {len(one.servers)} nodes"
+        elif not clients:
+            why = "is called by no node"
+        elif len(one.replies) <= _LEAST_INTERVALS:
+            why = f"had {_count(one.replies, 'answer')} in {seen.seconds:.0f} s"
+        elif len(clients) > 1 and not by_client:
+            why = f"is called by {', '.join(sorted(clients))}, and replies do not say whose they are"
+        else:
+            why = ""
+        if why:
+            notes.append(f"{name} of {one.servers[0].node} {why}: it is in no chain here")
+            continue
+        for node in sorted(by_client or clients):
+            end, events = clients[node], by_client.get(node, [])
+            request, reply = (text + (f" by {node}" if len(clients) > 1 else "") for text in parts_of(name))
+            replies = one.replies
+            if len(clients) > 1:  # a server dates its event after it has sent the reply
+                times_ns = [each.at_ns for each in one.replies]
+                ends_ns = [each.at_ns for each in events if each.event == REPLIED]
+                replies = [one.replies[max(bisect_right(times_ns, at_ns) - 1, 0)] for at_ns in ends_ns]
+            kinds = [each.event for each in events]
+            first = SENT if SENT in kinds else RECEIVED
+            requests = [Arrival(each.at_ns, each.number, 1, 0) for each in events if each.event == first]
+            topics[request] = Topic(one.type, [end], [one.servers[0]], requests or replies)
+            topics[reply] = Topic(one.type, [one.servers[0]], [end], replies)
+            found.append(_Call(name, end, one.servers[0], request, reply, bool(requests)))
+    return found
+
+
+@dataclass(frozen=True)
+class _Sent:
+    """A message that a node sends: on a topic, or the request of a call."""
+
+    node: str
+    message: str
+    call: _Call | None = None
+
+
+_GOAL, _RESULT, _STATUS = "/_action/send_goal", "/_action/get_result", "/_action/status"
+
+
+def _served_ns(events: Sequence[Introspected]) -> list[int]:
+    """The times from request to reply that a server reports."""
+    begun = {(one.client, one.number): one.at_ns for one in events if one.event == RECEIVED}
+    ends = [(one, begun.get((one.client, one.number))) for one in events if one.event == REPLIED]
+    return [one.at_ns - at_ns for one, at_ns in ends if at_ns is not None]
+
+
 # ---- boards ----
 
 _LEVEL_BITS = 8
@@ -380,12 +657,14 @@ _KINDS = ("timer", "event", "subscription", "service", "client")
 
 @dataclass
 class _Board:
-    """A board's own table. callbacks: its callbacks, with the objects that report them. owners: by published topic, the
-    callback that publishes it by the declared chains."""
+    """A board's own table. callbacks: its callbacks, with the objects that report them. owners: by published topic or
+    requested service, the callback that sends it by the declared chains. clients: by service, the callback that takes
+    its replies."""
 
     node: str
     callbacks: list[tuple[Status, Callback]] = field(default_factory=list)
     owners: dict[str, Callback] = field(default_factory=dict)
+    clients: dict[str, Callback] = field(default_factory=dict)
 
 
 def _board_of(node: str, objects: Sequence[Status]) -> _Board:
@@ -399,6 +678,7 @@ def _board_of(node: str, objects: Sequence[Status]) -> _Board:
         if one.message not in _KINDS:
             continue
         level, name = one.number("priority") >> _LEVEL_BITS, one.values.get("name", "")
+        name = name.removesuffix("Request") if one.message in ("service", "client") else name
         made = Callback(node, f"{node}_{name.strip('/') or one.message}", level=level, stated=chains.get(level))
         if runs := one.number("runs"):
             made.runs, made.longest_ns = runs, one.number("longest ns")
@@ -407,6 +687,10 @@ def _board_of(node: str, objects: Sequence[Status]) -> _Board:
             made.period_ns, made.rate = one.number("period ns"), "stated by the firmware"
         elif one.message == "subscription":
             made.topic = name
+        elif one.message == "service":
+            made.service = name
+        elif one.message == "client":
+            made.is_reply, board.clients[name] = True, made
         board.callbacks.append((one, made))
     for one in objects:
         level, position = divmod(one.number("priority"), 1 << _LEVEL_BITS)
@@ -416,6 +700,12 @@ def _board_of(node: str, objects: Sequence[Status]) -> _Board:
             ordered = sorted(of_chain, key=lambda each: each[0].number("priority"))
             owner = ordered[min(max(position - 1, 0), len(ordered) - 1)][1]
             board.owners[one.values.get("name", "")] = owner
+        elif one.message == "client" and level:
+            # tide_rclc_chain_add_client: the callback of the chain ahead of it on this board sends the request
+            before = [each for each in of_chain if each[0].number("priority") < one.number("priority")]
+            if before:
+                asks = max(before, key=lambda each: each[0].number("priority"))[1]
+                board.owners[one.values.get("name", "").removesuffix("Request")] = asks
     return board
 
 
@@ -479,16 +769,18 @@ def _links_of(seen: Seen, boards: Sequence[str], names: Mapping[str, str], notes
 _POLICIES = {(0, 0): "tide", (1, 0): "batch", (1, 1): "batch_stock", (1, 2): "batch_blocking"}
 
 
-def described(seen: Seen, name: str, margin_percent: int, notes: Iterable[str] = ()) -> str:
+def described(seen: Seen, name: str, margin_percent: int) -> str:
     """The text of a system.toml. Raises UsageError if no message of a user's node was seen."""
-    return _Robot(seen, list(notes)).text(name, margin_percent)
+    return _Robot(seen).text(name, margin_percent)
 
 
 class _Robot:
-    def __init__(self, seen: Seen, notes: list[str]) -> None:
-        self.seen, self.notes = seen, notes
+    def __init__(self, seen: Seen) -> None:
+        self.seen = seen
+        self.notes: list[str] = []
         agents = {one.name for one in seen.agents}
         ends = [end for one in seen.topics.values() for end in (*one.publishers, *one.subscribers)]
+        ends += [end for one in seen.services.values() for end in (*one.servers, *one.clients)]
         of_agents = {end.process for end in ends if end.node in agents}
         self.nodes = sorted({end.node for end in ends if self._is_users(end.node, agents)})
         on_board = {end.node for end in ends if end.process in of_agents} | set(seen.tellers()) | seen.boards
@@ -498,11 +790,20 @@ class _Robot:
         self.topics = {
             topic: one
             for topic, one in seen.topics.items()
-            if topic != _DIAGNOSTICS and any(end.node in self.nodes for end in one.publishers)
+            if topic != _DIAGNOSTICS
+            and not topic.endswith(_EVENTS)
+            and any(end.node in self.nodes for end in one.publishers)
         }
-        self.rates = {topic: rate_of(one.arrivals) for topic, one in self.topics.items()}
-        self.answers = answers_of(self.topics, self.nodes)
+        sent = dict(self.topics)
+        self.calls = _calls_of(seen, sent, self.notes)
+        self.rates = {topic: rate_of(one.arrivals) for topic, one in sent.items()}
+        known = [(one.request, one.reply) for one in self.calls]
+        for one in self.calls:  # the protocol of actions: a goal's reply leads to the request for its result
+            goal = parts_of(one.service.removesuffix(_RESULT) + _GOAL)[1]
+            known += [(goal, one.request)] if one.service.endswith(_RESULT) else []
+        self.answers = answers_of(sent, self.nodes, known)
         self.tables = {node: _board_of(node, seen.objects(node)) for node in self.boards}
+        self.servers: dict[str, Callback] = {}  # by service
         self.callbacks: list[Callback] = []
 
     def _is_users(self, node: str, agents: set[str]) -> bool:
@@ -511,10 +812,8 @@ class _Robot:
     def text(self, name: str, margin_percent: int) -> str:
         for topic, one in sorted(self.topics.items()):
             if self.rates[topic] is None:
-                many = f"{len(one.arrivals)} messages" if one.arrivals else "no message"
-                self.notes.append(f"{topic} had {many} in {self.seen.seconds:.0f} s: it is in no chain here")
-        for service, node in sorted(self.seen.services.items()):
-            self.notes.append(f"{node} serves {service}, which is in no chain here: add requests, replies and client")
+                had = f"had {_count(one.arrivals, 'message')} in {self.seen.seconds:.0f} s"
+                self.notes.append(f"{topic} {one.problem or had}: it is in no chain here")
         for node in self.nodes:
             self._add_node(node)
         started = [one for one in self.callbacks if one.period_ns]
@@ -526,6 +825,11 @@ class _Robot:
         places, links = self._places()
         messages = {topic: self._message(topic) for topic in self.topics}
         messages |= {_DIAGNOSTICS: self._statuses_message()}
+        for call in self.calls:
+            service, (request, reply) = self.seen.services[call.service], parts_of(call.service)
+            longest = max(one.payload_bytes for one in service.replies)
+            messages |= {request: Message(service.type, 0, 0)}
+            messages |= {reply: Message(service.type, longest, len(service.replies))}
         delay_ns = max((one.delay_ns for topic in self.topics.values() for one in topic.arrivals), default=0)
         propagation = f"propagation_ms = {milliseconds(max(_PROPAGATION_NS, 2 * delay_ns))} # guessed; {_dds(delay_ns)}"
         head = (f'description = "from {self.seen.seconds:.0f} s of a running system"', propagation)
@@ -549,66 +853,143 @@ class _Robot:
             self.notes.append(
                 f"{node} declares no chain: the priorities of its chains here are not those of its firmware"
             )
-        subscriptions = {one.topic: one for _, one in board.callbacks if one.topic}
+        # By the message that starts it: each callback of the node but timers and events.
+        takers = {one.topic: one for _, one in board.callbacks if one.topic}
         for topic, one in self.topics.items():
-            if topic not in subscriptions and any(end.node == node for end in one.subscribers):
-                subscriptions[topic] = Callback(node, f"{node}_{topic.strip('/')}", topic)
+            if topic not in takers and any(end.node == node for end in one.subscribers):
+                takers[topic] = Callback(node, f"{node}_{topic.strip('/')}", topic)
+        for call in self.calls:
+            if call.server.node == node:
+                takers[call.request] = self._server(call, board)
+            if call.client.node == node:
+                label = f"{node}_{call.service.strip('/')}_reply"
+                takers[call.reply] = board.clients.get(call.service) or Callback(node, label, is_reply=True)
         timers = [one for _, one in board.callbacks if one.period_ns]
+        for call in self.calls:
+            if call.client.node == node:
+                timers += self._send(_Sent(node, call.request, call), board, takers, timers)
         for topic in sorted(self.topics):
             if self.rates[topic] is not None and any(end.node == node for end in self.topics[topic].publishers):
-                timers += self._publish(node, topic, board, subscriptions, timers)
+                timers += self._send(_Sent(node, topic), board, takers, timers)
         if is_board and (rate := rate_of(self.seen.reports.get(node, []))) is not None:
             made = Callback(node, f"{node}_reports", period_ns=rate.period_ns or rate.mean_ns, rate=rate.text)
             made.level = -1
             made.publishes.append(_DIAGNOSTICS)
             timers.append(made)
-        live = [one for topic, one in subscriptions.items() if self.rates.get(topic) is not None]
-        self.callbacks += [*timers, *live]
+        live = [one for topic, one in takers.items() if self.rates.get(topic) is not None]
+        self.callbacks += dict.fromkeys([*timers, *live])
 
-    def _publish(
-        self,
-        node: str,
-        topic: str,
-        board: _Board,
-        subscriptions: Mapping[str, Callback],
-        timers: Sequence[Callback],
+    def _server(self, call: _Call, board: _Board) -> Callback:
+        """The callback that serves the call: one for all calls of the service."""
+        if call.service in self.servers:
+            return self.servers[call.service]
+        own = next((one for _, one in board.callbacks if one.service == call.service), None)
+        label = f"{call.server.node}_{call.service.strip('/')}"
+        made = self.servers[call.service] = own or Callback(call.server.node, label, service=call.service)
+        if own is not None and own.runs:
+            return own
+        if times_ns := _served_ns(self.seen.services[call.service].events):
+            made.runs, made.least_ns, made.longest_ns = len(times_ns), min(times_ns), max(times_ns)
+            made.measured = "elapsed on the server from request to reply"
+        elif (told := self._round_trip(call)) is not None and call.server.node not in self.boards:
+            made.runs, made.longest_ns = told
+            made.measured = f"elapsed at the agent from {call.request} to its reply, DDS included"
+        elif (took := self.answers.get((call.client.node, call.request))) and call.service.endswith(_RESULT):
+            made.runs, made.longest_ns = took.count, took.longest_ns
+            made.measured = "elapsed from the goal's reply to the result's"
+        return made
+
+    def _round_trip(self, call: _Call) -> tuple[int, int] | None:
+        """How many replies the agent of the calling board has reported, and the longest time until one."""
+        own = self.seen.statuses.get(f"{call.client.node}: link")
+        key = own.hardware if own is not None else None
+        agent = next((one for name, one in self.seen.statuses.items() if name.endswith(f": client {key}")), None)
+        words = agent.values.get(f"asks {call.service}", "") if agent is not None else ""
+        found = re.fullmatch(r"(\d+) replies, last \d+ us, greatest (\d+) us", words)
+        return (int(found[1]), int(found[2]) * 1000) if found and int(found[1]) else None
+
+    def _timer_or_event(self, sent: _Sent, rate: Rate) -> Callback:
+        """A callback that is taken to send a message of its own accord."""
+        node, message, call = sent.node, sent.message, sent.call
+        label = f"{node}_{call.service.strip('/') if call else message.strip('/')}"
+        goals = self.rates.get(parts_of(message.removesuffix(_STATUS) + _GOAL)[1])
+        if message.endswith(_STATUS) and goals is not None:
+            text = "guessed: an action's server publishes it up to four times for each goal"
+            return Callback(node, f"{label}_event", period_ns=max(goals.least_ns // 4, 1000), rate=text, is_event=True)
+        publishers = 0 if call else len(self.topics[message].publishers)
+        if publishers > 1:
+            text = f"guessed: {message} has {publishers} publishers, whose messages look alike"
+            return Callback(node, f"{label}_timer", period_ns=rate.mean_ns * publishers, rate=text)
+        by = rate.text if call is None or call.is_seen else f"guessed: the replies had this rate, {rate.text}"
+        if rate.period_ns:
+            return Callback(node, f"{label}_timer", period_ns=rate.period_ns, rate=by)
+        made = Callback(node, f"{label}_event", period_ns=max(rate.least_ns, 1000), rate=by, is_event=True)
+        is_sent = "sent" if call else "published"
+        made.way = f"{message} is {is_sent} after events, because the intervals of its messages differ"
+        return made
+
+    def _send(
+        self, sent: _Sent, board: _Board, takers: Mapping[str, Callback], timers: Sequence[Callback]
     ) -> list[Callback]:
-        """Finds the callback that publishes the topic. Returns a new timer or event, if none is known."""
-        rate, answer = self.rates[topic], self.answers.get((node, topic))
+        """Finds the callback that sends the message. Returns a new callback, if none is known."""
+        node, message, call = sent.node, sent.message, sent.call
+        rate, answer = self.rates[message], self.answers.get((node, message))
         assert rate is not None
-        if (owner := board.owners.get(topic)) is not None:
-            owner.publishes.append(topic)
-            return []
+        if (owner := board.owners.get(call.service if call else message)) is not None:
+            return self._given(sent, owner, takers)
+        if call and call.service.endswith(_RESULT):
+            goal = call.service.removesuffix(_RESULT)
+            if answer is None or answer.asked != parts_of(goal + _GOAL)[1]:
+                self.notes.append(
+                    f"a goal of {goal} takes longer than half the time between goals: its result is in no chain here; "
+                    "describe the timer that ends the goal"
+                )
+                return []
+            return self._given(sent, takers[answer.asked], takers)  # the protocol of actions
         if answer is not None:
-            callback = subscriptions[answer.asked]
-            callback.publishes.append(topic)
+            callback = takers[answer.asked]
             if not self._is_stated(answer):
                 callback.way = f"{callback.way}; {answer.text}" if callback.way else answer.text
-            if not board.callbacks and node not in self.boards:
+            if not board.callbacks and node not in self.boards and (call is None or call.is_seen):
                 callback.runs = max(callback.runs, answer.count)
                 callback.least_ns = 0
                 callback.longest_ns = max(callback.longest_ns, answer.longest_ns)
-                callback.measured = f"elapsed from {answer.asked} to {topic}, DDS included"
+                callback.measured = f"elapsed from {answer.asked} to {message}, DDS included"
+            return self._given(sent, callback, takers)
+        publishers = [] if call else self.topics[message].publishers
+        if other := next((end.node for end in publishers if (end.node, message) in self.answers), ""):
+            self.notes.append(f"{node} publishes {message}, too, but {other} seems to publish all that was received")
             return []
-        label, several = f"{node}_{topic.strip('/')}", len(self.topics[topic].publishers)
-        if other := next((end.node for end in self.topics[topic].publishers if (end.node, topic) in self.answers), ""):
-            self.notes.append(f"{node} publishes {topic}, too, but {other} seems to publish all that was received")
-            return []
-        if several > 1:
-            text = f"guessed: {topic} has {several} publishers, whose messages look alike"
-            return [Callback(node, f"{label}_timer", period_ns=rate.mean_ns * several, rate=text, publishes=[topic])]
         alike = [one for one in timers if abs(one.period_ns - rate.mean_ns) <= 2 * _ROUND * one.period_ns]
-        if rate.period_ns and board.callbacks and len(alike) == 1:
-            alike[0].publishes.append(topic)
-            alike[0].way = f"the timer of {milliseconds(alike[0].period_ns)} ms publishes {topic}, by its rate"
-            return []
-        if rate.period_ns:
-            made = Callback(node, f"{label}_timer", period_ns=rate.period_ns, rate=rate.text, publishes=[topic])
+        if rate.period_ns and len(publishers) <= 1 and board.callbacks and len(alike) == 1:
+            period = milliseconds(alike[0].period_ns)
+            alike[0].way = f"the timer of {period} ms {'sends' if call else 'publishes'} {message}, by its rate"
+            return self._given(sent, alike[0], takers)
+        made = self._timer_or_event(sent, rate)
+        return self._given(sent, made, takers) or [made]
+
+    def _given(self, sent: _Sent, callback: Callback, takers: Mapping[str, Callback]) -> list[Callback]:
+        """Lets the callback send the message. In a description a callback sends topics or one request, so that a
+        further request, or a topic beside a request, gets a copy of the callback, which has a chain of its own. Returns
+        the copy, if there is one."""
+        call, copies = sent.call, []
+        if callback.requests or (call and callback.publishes):
+            if callback.is_reply or callback.service:
+                self.notes.append(
+                    f"{sent.node} sends {sent.message} in a callback that sends another message, as no callback of a "
+                    "description does: it is in no chain here"
+                )
+                return []
+            text = f"the callback of {sent.node} that sends several messages has a copy for {sent.message}"
+            way = f"{callback.way}; {text}" if callback.way else text
+            callback = replace(callback, publishes=[], requests=[], takers={}, threads=set(), way=way)
+            copies = [callback]
+        if call is None:
+            callback.publishes.append(sent.message)
         else:
-            made = Callback(node, f"{label}_event", period_ns=max(rate.least_ns, 1000), rate=rate.text, is_event=True)
-            made.way = f"{topic} is published after events, because the intervals of its messages differ"
-            made.publishes = [topic]
-        return [made]
+            callback.requests.append(call.service)
+            callback.takers[call.service] = takers[call.reply]
+        return copies
 
     def _is_stated(self, answer: Answer) -> bool:
         """True if a chain of a board's table leaves by the one topic and comes back by the other."""
