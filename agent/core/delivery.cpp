@@ -46,10 +46,13 @@ bool Services::write(Entity &entity, uint16_t request, Bytes payload, bool big_e
 }
 
 // Counts and reports waiting messages that are dropped.
-void Services::lose(const Entity &entity, size_t count, Time now) {
+void Services::lose(Entity &entity, size_t count, Time now) {
   const bool asks = entity.as<RequesterPart>() != nullptr;
   (asks ? counters_.requests_unserved : counters_.replies_unreachable) += count;
-  if (count == 0 || !context_.event) return;
+  if (count == 0) return;
+  entity.delivery()->lost += static_cast<uint32_t>(count);
+  has_lost_ = true;
+  if (!context_.event) return;
   context_.event(entity.delivery()->signal->key,
                  "loses a message of its " + described(entity.definition) +
                      (asks ? ": no server can be reached" : ": the caller cannot be reached"),
@@ -279,7 +282,7 @@ void Readings::rank() {
 }
 
 void Readings::serve(Output &output, Time now) {
-  if (now < next_ns_ && !behind_) return;
+  if (!services_.take_lost() && now < next_ns_ && !behind_) return;
   next_ns_ = TIDE_FOREVER;
   behind_ = false;
   bool ended = false;
@@ -295,7 +298,7 @@ void Readings::serve(Output &output, Time now) {
 void Readings::serve_entity(Entity &entity, uint16_t object, Output &output, Time now) {
   Delivery &delivery = *entity.delivery();
   Reading &reading = delivery.reading;
-  report_too_large(delivery, output, now);
+  report_losses(delivery, output, now);
   drain(entity, now);
   const Limits &limits = context_.limits;
   const bool keeps_last = entity.as<ReaderPart>() != nullptr && !entity.definition.qos.keep_all;
@@ -337,7 +340,7 @@ void Readings::serve_entity(Entity &entity, uint16_t object, Output &output, Tim
     if (sent < 0) {
       counters_.samples_too_large++;
       delivery.too_large++;
-      report_too_large(delivery, output, now);
+      report_losses(delivery, output, now);
       tell_too_large(entity, payload_bytes, is_reliable, now);
       continue;
     }
@@ -354,19 +357,22 @@ void Readings::serve_entity(Entity &entity, uint16_t object, Output &output, Tim
   }
 }
 
-// Reports samples that were too long to the client, by a STATUS for the READ_DATA, at most once a second. A client of
-// tide counts the missed samples; a stock client ignores the STATUS.
-void Readings::report_too_large(Delivery &delivery, Output &output, Time now) {
-  if (delivery.too_large == 0) return;
+// Reports losses to the client by a STATUS for the READ_DATA, at most once a second: samples that were too long, and
+// the client's own requests or replies that found no receiver. A client of tide counts them; a stock client ignores the
+// STATUS.
+void Readings::report_losses(Delivery &delivery, Output &output, Time now) {
+  if (delivery.too_large + delivery.lost == 0) return;
   if (now >= delivery.tell_ns) {
-    const auto count = static_cast<uint8_t>(std::min<uint32_t>(delivery.too_large, UINT8_MAX));
-    const tide_xrce_status_body_t status{delivery.reading.request, TIDE_XRCE_STATUS_ERR_RESOURCES, count};
+    uint32_t &losses = delivery.too_large != 0 ? delivery.too_large : delivery.lost;
+    const uint8_t kind = delivery.too_large != 0 ? TIDE_XRCE_STATUS_ERR_RESOURCES : TIDE_XRCE_STATUS_ERR_DDS;
+    const auto count = static_cast<uint8_t>(std::min<uint32_t>(losses, UINT8_MAX));
+    const tide_xrce_status_body_t status{delivery.reading.request, kind, count};
     if (output.submit_control(TIDE_XRCE_STATUS, Encoded(tide_xrce_put_status, status)) == TIDE_OK) {
-      delivery.too_large -= count;
+      losses -= count;
       delivery.tell_ns = now + kSecond;
     }
   }
-  if (delivery.too_large != 0)
+  if (delivery.too_large + delivery.lost != 0)
     next_ns_ = std::min(next_ns_, std::max(delivery.tell_ns, now + context_.limits.write_retry_ns));
 }
 

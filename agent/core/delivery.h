@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "core/entities.h"
@@ -25,6 +26,8 @@ class Services {
   void flush(Entity &entity, Time now);
   // Handles the timers of all entities.
   void poll(Time now);
+  // True once after messages were dropped, of which the client is told (Delivery::lost).
+  bool take_lost() { return std::exchange(has_lost_, false); }
   Time next_ns() const { return next_ns_; }  // when to call poll
   // Call this when a sample of the entity was taken from DDS. If it was a reply, one more waiting request may be sent
   // to the server.
@@ -35,12 +38,13 @@ class Services {
 
  private:
   bool send(Entity &entity, const WaitingMessage &message, Time now);
-  void lose(const Entity &entity, size_t count, Time now);
+  void lose(Entity &entity, size_t count, Time now);
 
   Context &context_;
   Counters &counters_;
   Entities &entities_;
   Time next_ns_ = TIDE_FOREVER;
+  bool has_lost_ = false;
 };
 
 class Readings {
@@ -77,7 +81,7 @@ class Readings {
   void serve_entity(Entity &entity, uint16_t object, Output &output, Time now);
   bool fetch(Entity &entity, Time now);
   void drain(Entity &entity, Time now);
-  void report_too_large(Delivery &delivery, Output &output, Time now);
+  void report_losses(Delivery &delivery, Output &output, Time now);
   void tell_too_large(Entity &entity, size_t bytes, bool is_reliable, Time now);
   int deliver(Entity &entity, uint16_t object, Output &output, Time now);
 

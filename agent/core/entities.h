@@ -111,6 +111,7 @@ struct Delivery {
   uint64_t last_turn = 0;   // value of Readings::turns_ at its last sample
   uint32_t generation = 0;  // changes when the output restarts; nodes of former generations are ignored
   uint32_t too_large = 0;   // number of samples that were too large, and that the client has not been told about
+  uint32_t lost = 0;        // likewise, of the client's requests or replies that were dropped
   Time tell_ns = 0;         // earliest time of the next report to the client
   Time line_ns = 0;         // earliest time of the next line for the user
 };

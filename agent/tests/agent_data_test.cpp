@@ -466,12 +466,17 @@ TEST_F(Asking, RequestsWaitForAServerAndKeepTheirOrder) {
 }
 
 TEST_F(Asking, RequestsAreGivenUpAfterAWhile) {
+  client.read(0x0017, 0x80);
   client.write(0x0017, {1});
   driver.run_until(driver.now() + 4 * kSecond);
   client.write(0x0017, {2});
   driver.run_until(driver.now() + kSecond);
   EXPECT_EQ(driver.agent.counters().requests_unserved, 1u);
   EXPECT_TRUE(is_told("loses a message of its client of 's_Request', type 'Q': no server can be reached"));
+  const Octets status = client.last(TIDE_XRCE_STATUS);
+  ASSERT_EQ(status.size(), 6u);
+  EXPECT_EQ(status[4], TIDE_XRCE_STATUS_ERR_DDS);
+  EXPECT_EQ(status[5], 1) << "so many";
   serve();
   EXPECT_EQ(written(), (std::vector<uint8_t>{2}));
 }

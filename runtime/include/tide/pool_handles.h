@@ -92,6 +92,7 @@ typedef struct tide_service_end {
   tide_callback_t callback;       /* its priority is also that of sent messages */
   rclc_executor_handle_t *handle; /* null: in no executor */
   uint32_t decode_errors;
+  uint32_t told;   /* of reader.undelivered, for how many the program's error callback was called */
   int32_t wait_ms; /* longest wait for a free node */
 } tide_service_end_t;
 

@@ -14,7 +14,9 @@
  *
  * Faults. Client and agent retransmit lost messages (reliable). A request that waits for a new session or a server is
  * sent as soon as there is one. After a restart of the agent a request may therefore be executed twice. The agent drops
- * a request after five seconds without a server. A reply is lost if the agent is killed while it holds the reply. A
+ * a request after five seconds without a server, and a reply without its client. It reports this to the board: the
+ * counters have `undelivered`, the error callback gets TIDE_ERROR_EXPIRED when the executor next runs the service or
+ * client, and a program on a host prints a line. A reply is lost if the agent is killed while it holds the reply. A
  * reply is also lost if a ROS 2 server sent it before DDS had discovered this client (a new client, under load). So the
  * program needs its own timeout, after which it calls tide_rclc_client_forget.
  *
@@ -57,6 +59,7 @@ typedef struct tide_service_counters {
   uint32_t dropped;        /* oldest requests dropped, beyond TIDE_SERVICE_DEPTH */
   uint32_t decode_errors;  /* requests too large for their memory, or malformed */
   uint32_t responses_lost; /* callbacks' responses that were too large for any node, or had no session (best effort) */
+  uint32_t undelivered;    /* replies that the agent dropped, because their client could not be reached */
 } tide_service_counters_t;
 rcl_ret_t tide_rclc_service_get_counters(const rcl_service_t *service, tide_service_counters_t *counters);
 
@@ -67,6 +70,7 @@ typedef struct tide_client_counters {
   uint32_t unanswered;    /* requests without an answer now */
   uint32_t forgotten;     /* requests replaced by newer ones, beyond TIDE_CLIENT_REQUESTS */
   uint32_t unexpected;    /* replies to requests that were forgotten */
+  uint32_t undelivered;   /* requests that the agent dropped: no server was found, or newer ones replaced them */
 } tide_client_counters_t;
 rcl_ret_t tide_rclc_client_get_counters(const rcl_client_t *client, tide_client_counters_t *counters);
 

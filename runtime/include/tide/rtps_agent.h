@@ -15,7 +15,11 @@
  * reliable reader loses samples that it has not acknowledged before they are overwritten. This is counted, and no
  * publisher waits for a reader. Writers send with the level of their latest sample. Samples for a reliable subscription
  * are refused while the executor has not processed the frames before them, and ROS 2 sends them again. With KEEP_LAST,
- * they replace the oldest ones (in `dropped`) once as many as the depth wait.
+ * they replace the oldest ones (in `dropped`) once as many as the depth wait. A best-effort sample without a free frame
+ * replaces the oldest one that waits for its KEEP_LAST subscription.
+ *
+ * A request that finds no server within 5 s, or that newer ones replace before a server has acknowledged it, is
+ * dropped, and so is a reply without its client. The session is told by a STATUS, as by tide's agent on a host.
  *
  * Not supported: CREATE by reference or XML; samples above TIDE_RTPS_SAMPLE_BYTES (counted and reported); type hashes;
  * the graph of rcl/graph.h. */
@@ -64,7 +68,8 @@ typedef struct tide_rtps_output { /* a writer: for a publisher, a service's repl
   uint16_t *requests; /* array of config.history elements; for a client: the id of each request in the history */
   uint8_t *room; /* where a sample that the session sends in fragments is stored; null: no such sample is under way */
   size_t filled;
-  uint8_t stream; /* stream of these fragments */
+  uint8_t stream;  /* stream of these fragments */
+  uint8_t unheard; /* number of dropped requests or replies that the session has not been told of */
   uint16_t request;
 } tide_rtps_output_t;
 

@@ -53,7 +53,7 @@ typedef struct tide_rtps_endpoint {
 
 typedef struct tide_rtps_slot { /* element of a writer's history */
   uint32_t bytes;               /* size of the sample, with its encapsulation header */
-  bool is_unheard;              /* no reader was matched when it was written, and none has been since */
+  bool is_unheard;              /* of a service or client: no reader that it is for has been matched so far */
   int64_t source_ns, written_ns;
 } tide_rtps_slot_t;
 
@@ -67,9 +67,9 @@ typedef struct tide_rtps_writer {
    * reader of the replies. null: the writer of a topic. */
   tide_rtps_sample_identity_t *related;
   uint32_t depth, slot_bytes;
-  /* For services and clients: how long after it was written a sample still goes to a volatile reader that is matched
-   * later. The reader gets the sample if no reader was matched before, or if the sample is a reply to this reader. 0:
-   * never. */
+  /* For services and clients: for how long a sample without a reader waits for one, and how long after it was written a
+   * reply still goes to its reader if that is matched later. A sample that finds no reader in this time, or that is
+   * overwritten before a reader has acknowledged it, is reported (TIDE_RTPS_EVENT_UNHEARD). 0: no sample waits. */
   int64_t hold_ns;
   int64_t first, last; /* numbers of the samples in the slots; first = last + 1: none */
 } tide_rtps_writer_t;
@@ -152,13 +152,14 @@ typedef enum tide_rtps_event_kind {
   TIDE_RTPS_EVENT_LOST,         /* samples that a reliable writer no longer had, or lost samples of a best-effort one */
   TIDE_RTPS_EVENT_TOO_LARGE,    /* a sample without memory for it; count: its bytes, as far as they are known */
   TIDE_RTPS_EVENT_MATCHES_FULL, /* a matching endpoint was not stored; it is stored when an entry becomes free */
-  TIDE_RTPS_EVENT_PEERS_FULL    /* a participant was not stored; reported again only after there was a free entry */
+  TIDE_RTPS_EVENT_PEERS_FULL,   /* a participant was not stored; reported again only after there was a free entry */
+  TIDE_RTPS_EVENT_UNHEARD       /* a request or reply was dropped before a reader had it; count: its number */
 } tide_rtps_event_kind_t;
 
 typedef struct tide_rtps_event {
   tide_rtps_event_kind_t kind;
   const tide_rtps_endpoint_t *local; /* null for TIDE_RTPS_EVENT_PEERS_FULL */
-  tide_guid_t remote;
+  tide_guid_t remote;                /* entity 0: none is known */
   int64_t count;
 } tide_rtps_event_t;
 
@@ -172,6 +173,7 @@ typedef struct tide_rtps_counters {
   uint32_t unsupported;  /* samples with another encoding than plain CDR */
   uint32_t too_large;    /* fragmented samples that were too large for the reader's memory */
   uint32_t overwritten;  /* samples that were overwritten before they were sent to a matched reader */
+  uint32_t unheard;      /* requests and replies as in TIDE_RTPS_EVENT_UNHEARD */
   uint32_t resent;       /* samples, and fragments, sent again */
   uint32_t peers_full;   /* announcements of participants for which the table had no entry */
   uint32_t matches_full; /* matching endpoints for which the table had no entry */
@@ -222,6 +224,7 @@ typedef struct tide_participant {
   uint32_t announcement; /* next step of the present round of announcements */
   uint8_t early_announcements;
   int64_t announce_ns;
+  int64_t unheard_ns; /* when a request or reply has waited for a reader long enough; INT64_MAX: none waits */
   bool has_told_full, has_refused_match, is_leaving;
 } tide_participant_t;
 

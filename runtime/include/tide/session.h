@@ -85,9 +85,12 @@ typedef struct tide_reader {
   uint8_t count;              /* samples queued, except the one being taken */
   tide_sample_t current;      /* the sample being taken; memory is null when there is none */
   uint32_t received, dropped; /* dropped: oldest samples removed from a full queue */
+  uint32_t undelivered;       /* of a service or client: replies or requests that the agent dropped, as it reported,
+                                 because no client or server was there to get them */
   tide_account_t account;     /* the reader's slots, of which at most `depth` are reserved; counts frames dropped for
                                * lack of slots */
-  /* Called from tide_daemon_process_* when one more sample is queued, outside the critical section. May be null. */
+  /* Called from tide_daemon_process_* when one more sample is queued or `undelivered` has risen, outside the critical
+   * section. May be null. */
   void (*on_sample)(void *context, struct tide_reader *reader);
   void *context;
   struct tide_reader *next;
@@ -129,6 +132,7 @@ typedef struct tide_session_counters {
   uint32_t samples_malformed; /* DATA of an unknown format or truncated */
   uint32_t samples_too_large; /* samples that tide's agent dropped because no message can carry them; the agent reported
                                  their number */
+  uint32_t undelivered;       /* sum of the readers' */
   uint32_t held_maximum;      /* largest number of samples kept while there was no session */
   uint32_t polls;             /* calls of poll; reveals a busy-waiting caller */
 } tide_session_counters_t;

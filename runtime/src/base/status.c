@@ -31,7 +31,7 @@ const char *tide_status_text(int status) {
     case TIDE_ERROR_LINK:
       return "the link could not be opened or was cut";
     case TIDE_ERROR_EXPIRED:
-      return "dropped because it was not delivered in time";
+      return "not delivered in time";
     case TIDE_ERROR_UNSUPPORTED:
       return "this build does not include this feature";
     case TIDE_ERROR_CAPACITY_NODES:

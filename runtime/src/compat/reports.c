@@ -208,6 +208,7 @@ static void tell_memory(tide_session_t *session) {
   const tide_receiver_counters_t in = session->daemon.receiver.counters;
   const uint32_t in_use = session->daemon.transmitter.nodes_in_use, held = session->held_count;
   const uint32_t dropped_by_agent = session->counters.samples_too_large;
+  const uint32_t undelivered = session->counters.undelivered;
   tide_compat_leave(critical);
   begin_status("memory", 0u);
   add("nodes", session->daemon.transmitter.config.node_count);
@@ -222,8 +223,9 @@ static void tell_memory(tide_session_t *session) {
   add("frames dropped, no slot", in.overflow_dropped);
   add("messages received, too large", in.reassembly_too_large);
   add("messages not sent by the agent, too large", dropped_by_agent);
+  add("requests and replies without a receiver", undelivered);
   const uint32_t troubles = out.refused_full + out.refused_large + out.evicted + out.expired + in.overflow_dropped +
-                            in.reassembly_too_large + dropped_by_agent;
+                            in.reassembly_too_large + dropped_by_agent + undelivered;
   judge(&diagnostics.memory, troubles, "messages were refused or lost");
 }
 

@@ -94,9 +94,15 @@ static int begin_end(tide_service_end_t *end, tide_write_t *write, size_t bytes,
                                  (uint32_t)bytes, wait_ms);
 }
 
-/* Returns the oldest sample, or null if there is none. Samples shorter than their header are dropped and counted. */
+/* Returns the oldest sample, or null if there is none. Samples shorter than their header are dropped and counted.
+ * Reports the end's own messages that the agent dropped, because their sender made no call that could return it. */
 static const tide_sample_t *peek_end(tide_service_end_t *end, uint32_t header_bytes) {
   tide_session_t *session = &end->support->session;
+  const char *sent = header_bytes == TIDE_REPLY_HEADER_BYTES ? end->request_topic : end->reply_topic;
+  while (!TIDE_LEAN && end->told != __atomic_load_n(&end->reader.undelivered, __ATOMIC_RELAXED)) {
+    tide_compat_unread(TIDE_ERROR_EXPIRED, &end->told, sent, NULL);
+    (void)tide_compat_refusal(TIDE_ERROR_EXPIRED, RCL_RET_ERROR);
+  }
   for (;;) {
     const tide_sample_t *sample = tide_session_peek(session, &end->reader);
     if (sample == NULL || sample->length >= header_bytes) return sample;
@@ -474,6 +480,7 @@ rcl_ret_t tide_rclc_service_get_counters(const rcl_service_t *service, tide_serv
   counters->dropped = handle->end.reader.dropped;
   counters->decode_errors = __atomic_load_n(&handle->end.decode_errors, __ATOMIC_RELAXED);
   counters->responses_lost = __atomic_load_n(&handle->responses_lost, __ATOMIC_RELAXED);
+  counters->undelivered = handle->end.reader.undelivered;
   tide_compat_leave(critical);
   return RCL_RET_OK;
 }
@@ -724,6 +731,7 @@ rcl_ret_t tide_rclc_client_get_counters(const rcl_client_t *client, tide_client_
   counters->dropped = handle->end.reader.dropped;
   counters->decode_errors = __atomic_load_n(&handle->end.decode_errors, __ATOMIC_RELAXED);
   counters->forgotten = handle->forgotten;
+  counters->undelivered = handle->end.reader.undelivered;
   counters->unexpected = handle->unexpected;
   for (size_t i = 0; i < tide_pools.client_request_count; i++) {
     if (handle->asked[i].sequence_number != 0) counters->unanswered++;

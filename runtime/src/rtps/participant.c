@@ -292,19 +292,76 @@ static tide_rtps_match_t *free_match(tide_participant_t *participant, bool compa
   return found;
 }
 
+/* The reader that the sample is for, if it is a reply and its client has named the reader; null: any reader. A request
+ * has the GUID of the reader of its reply, which is a local one. */
+static const tide_guid_t *addressee_of(const tide_participant_t *participant, const tide_rtps_writer_t *writer,
+                                       int64_t number) {
+  if (writer->related == NULL) return NULL;
+  const tide_guid_t *guid = &writer->related[number % writer->depth].guid;
+  const bool is_reader = (guid->entity & TIDE_RTPS_KIND_READER) != 0;
+  return is_reader && memcmp(guid->prefix, participant->config.prefix, sizeof guid->prefix) != 0 ? guid : NULL;
+}
+
 /* Number of the first sample for this reader. A transient-local reader gets the oldest kept sample. Any other reader
  * gets the first sample that is held for it or, if there is none, the next new one. */
-static int64_t first_for(tide_rtps_writer_t *writer, const tide_rtps_endpoint_data_t *remote, int64_t now) {
+static int64_t first_for(const tide_participant_t *participant, tide_rtps_writer_t *writer,
+                         const tide_rtps_endpoint_data_t *remote, int64_t now) {
   if (remote->qos.durability != 0) return writer->first;
   int64_t next = writer->last + 1;
   for (int64_t number = writer->last; writer->hold_ns != 0 && number >= writer->first; number--) {
-    const size_t index = (size_t)(number % writer->depth);
-    if (now - writer->slots[index].written_ns > writer->hold_ns) break;
-    const bool is_for_it = writer->related != NULL && tide_guid_equal(&writer->related[index].guid, &remote->guid);
-    if (writer->slots[index].is_unheard || is_for_it) next = number;
-    writer->slots[index].is_unheard = false;
+    tide_rtps_slot_t *slot = &writer->slots[number % writer->depth];
+    if (now - slot->written_ns >= writer->hold_ns) break;
+    const tide_guid_t *addressee = addressee_of(participant, writer, number);
+    if (addressee == NULL ? !slot->is_unheard : !tide_guid_equal(addressee, &remote->guid)) continue;
+    next = number;
+    slot->is_unheard = false;
   }
   return next;
+}
+
+/* True if one of the matched readers has the sample: a reliable reader acknowledged it, a best-effort one was sent it.
+ * *count: number of the matched readers that the sample is for. */
+static bool is_had(const tide_participant_t *participant, const tide_rtps_writer_t *writer, int64_t number,
+                   size_t *count) {
+  const tide_guid_t *addressee = addressee_of(participant, writer, number);
+  bool found = false;
+  *count = 0;
+  for (size_t i = 0; i < participant->config.match_count; i++) {
+    const tide_rtps_match_t *match = &participant->config.matches[i];
+    if (match->local != &writer->endpoint || match->policy != 0) continue;
+    tide_guid_t reader = {.entity = match->remote};
+    memcpy(reader.prefix, participant->config.peers[match->peer].prefix, sizeof reader.prefix);
+    if (addressee != NULL && !tide_guid_equal(addressee, &reader)) continue;
+    found |= (match->reliable ? match->proxy.next : match->proxy.end) > number;
+    ++*count;
+  }
+  return found;
+}
+
+/* A request or reply goes, and nobody has it. */
+static void lose_unheard(tide_participant_t *participant, const tide_rtps_writer_t *writer, int64_t number) {
+  const tide_guid_t *addressee = addressee_of(participant, writer, number);
+  participant->counters.unheard++;
+  tell(participant, TIDE_RTPS_EVENT_UNHEARD, &writer->endpoint,
+       addressee == NULL ? participant->config.prefix : addressee->prefix, addressee == NULL ? 0 : addressee->entity,
+       number);
+}
+
+/* Gives up the requests and replies that have waited for their reader for hold_ns. */
+static void lose_expired(tide_participant_t *participant, int64_t now) {
+  participant->unheard_ns = NEVER;
+  for (tide_rtps_endpoint_t *endpoint = participant->endpoints; endpoint != NULL; endpoint = endpoint->next) {
+    const tide_rtps_writer_t *writer = (const tide_rtps_writer_t *)endpoint;
+    if (!endpoint->is_writer || endpoint == &participant->graph || writer->hold_ns == 0) continue;
+    for (int64_t number = writer->first; number <= writer->last; number++) {
+      tide_rtps_slot_t *slot = &writer->slots[number % writer->depth];
+      const int64_t until_ns = slot->written_ns + writer->hold_ns;
+      if (slot->is_unheard && until_ns > now) participant->unheard_ns = earlier(participant->unheard_ns, until_ns);
+      if (!slot->is_unheard || until_ns > now) continue;
+      slot->is_unheard = false;
+      lose_unheard(participant, writer, number);
+    }
+  }
 }
 
 static void match_endpoints(tide_participant_t *participant, tide_rtps_peer_t *peer, tide_rtps_endpoint_t *local,
@@ -336,7 +393,7 @@ static void match_endpoints(tide_participant_t *participant, tide_rtps_peer_t *p
   int64_t next = 1;
   if (local->is_writer) {
     match->wants_history = requested->durability != 0;
-    if (policy == 0) next = first_for((tide_rtps_writer_t *)local, remote, now);
+    if (policy == 0) next = first_for(participant, (tide_rtps_writer_t *)local, remote, now);
   }
   proxy_init(&match->proxy, next, match->reliable && policy == 0 ? now : NEVER);
   if (policy == 0) tell_of(participant, TIDE_RTPS_EVENT_MATCHED, match, 0);
@@ -411,7 +468,7 @@ int tide_participant_init(tide_participant_t *participant, const tide_participan
       config->participant >= 120 || config->domain > 232 || (config->known_count != 0 && config->known == NULL) ||
       (config->datagram_bytes != 0 && config->datagram_bytes < TIDE_RTPS_DATAGRAM_BYTES_MINIMUM))
     return TIDE_ERROR_ARGUMENT;
-  *participant = (tide_participant_t){.config = *config, .announce_ns = now};
+  *participant = (tide_participant_t){.config = *config, .announce_ns = now, .unheard_ns = NEVER};
   tide_participant_config_t *own = &participant->config;
   if (own->lease_ns == 0) own->lease_ns = LEASE_NS;
   if (own->user_data == NULL) own->user_data = "enclave=/;";
@@ -523,8 +580,15 @@ void tide_participant_remove(tide_participant_t *participant, tide_rtps_endpoint
 
 uint8_t *tide_participant_write_begin(tide_participant_t *participant, tide_rtps_writer_t *writer, size_t bytes) {
   if (bytes > writer->slot_bytes - ENCAPSULATION_BYTES) return NULL;
-  const int64_t number = writer->last + 1;
-  writer->first = later(writer->first, number + 1 - writer->depth);
+  const int64_t number = writer->last + 1, first = writer->first;
+  writer->first = later(first, number + 1 - writer->depth);
+  if (writer->hold_ns != 0 && writer->first > first) {
+    size_t readers;
+    tide_rtps_slot_t *slot = &writer->slots[first % writer->depth];
+    const bool is_had_by_one = is_had(participant, writer, first, &readers);
+    if (slot->is_unheard || (readers != 0 && !is_had_by_one)) lose_unheard(participant, writer, first);
+    slot->is_unheard = false;
+  }
   for (size_t i = 0; i < participant->config.match_count; i++) {
     tide_rtps_match_t *match = &participant->config.matches[i];
     if (match->local != &writer->endpoint || match->policy != 0 || match->proxy.end >= writer->first) continue;
@@ -549,9 +613,13 @@ int64_t tide_participant_write_end(tide_participant_t *participant, tide_rtps_wr
   writer->slots[index].bytes = (uint32_t)(length + ENCAPSULATION_BYTES);
   writer->slots[index].source_ns = participant->wall_ns == 0 ? 0 : participant->wall_ns + now;
   writer->slots[index].written_ns = now;
-  writer->slots[index].is_unheard =
-      writer->hold_ns != 0 && tide_participant_matched(participant, &writer->endpoint) == 0;
   if (writer->related != NULL) writer->related[index] = related == NULL ? (tide_rtps_sample_identity_t){0} : *related;
+  if (writer->hold_ns != 0) {
+    size_t readers;
+    (void)is_had(participant, writer, number, &readers);
+    writer->slots[index].is_unheard = readers == 0;
+    if (readers == 0) participant->unheard_ns = earlier(participant->unheard_ns, now + writer->hold_ns);
+  }
   return number;
 }
 
@@ -1311,6 +1379,8 @@ bool tide_participant_poll(tide_participant_t *participant, int64_t now, tide_rt
   for (size_t i = 0; i < config->match_count; i++) {
     tide_rtps_match_t *match = &config->matches[(participant->match_turn + i) % config->match_count];
     if (match->local == NULL || match->policy != 0) continue;
+  if (participant->unheard_ns <= now) lose_expired(participant, now);
+  datagram->deadline_ns = earlier(datagram->deadline_ns, participant->unheard_ns);
     const bool has_sample = match->local->is_writer && sample_to_send(participant, match) != 0;
     const int64_t due = has_sample ? now : match->proxy.due_ns;
     if (due > now) {

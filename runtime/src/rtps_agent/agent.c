@@ -199,6 +199,15 @@ static void forget_client(tide_rtps_agent_t *agent) {
   agent->session = 0;
 }
 
+static void on_event(void *context, const tide_rtps_event_t *event) {
+  tide_rtps_agent_t *agent = context;
+  for (size_t i = 0; event->kind == TIDE_RTPS_EVENT_UNHEARD && i < agent->config.output_count; i++) {
+    tide_rtps_output_t *output = &agent->config.outputs[i];
+    if (&output->writer.endpoint == event->local && output->unheard < UINT8_MAX) output->unheard++;
+  }
+  if (agent->config.event != NULL) agent->config.event(agent->config.context, event);
+}
+
 /* The first node brings the participant up. The object's name is "/robot/driver", or "driver" for the namespace "/". */
 static uint8_t add_node(tide_rtps_agent_t *agent, uint16_t id, const tide_xrce_object_t *object) {
   const uint32_t domain = (uint32_t)object->domain;
@@ -207,8 +216,8 @@ static uint8_t add_node(tide_rtps_agent_t *agent, uint16_t id, const tide_xrce_o
   if (agent->is_up && !agent->is_leaving && domain != agent->domain) return TIDE_XRCE_STATUS_ERR_MISMATCH;
   if (!agent->is_up || agent->is_leaving) {
     tide_participant_config_t config = {.domain = domain,
-                                        .event = agent->config.event,
-                                        .context = agent->config.context,
+                                        .event = on_event,
+                                        .context = agent,
                                         .peers = agent->config.peers,
                                         .peer_count = agent->config.peer_count,
                                         .matches = agent->config.matches,
@@ -822,6 +831,25 @@ static size_t read_heartbeat(tide_rtps_agent_t *agent, uint8_t *bytes, int64_t *
   return 0;
 }
 
+/* Tells the session of dropped requests or replies: a STATUS for the READ_DATA of the service or client. */
+static size_t read_unheard(tide_rtps_agent_t *agent, uint8_t *bytes) {
+  for (size_t i = 0; i < agent->config.output_count; i++) {
+    tide_rtps_output_t *output = &agent->config.outputs[i];
+    const tide_rtps_input_t *input = output->object == 0 ? NULL : find_input(agent, output->object);
+    if (output->unheard == 0 || input == NULL || input->request == 0) continue;
+    const tide_xrce_status_body_t status = {.related = {.request = input->request, .object = output->object},
+                                            .status = TIDE_XRCE_STATUS_ERR_DDS,
+                                            .implementation_status = output->unheard};
+    uint8_t body[8];
+    tide_cdr_t cdr;
+    tide_cdr_writer(&cdr, body, sizeof body);
+    tide_xrce_put_status(&cdr, &status);
+    output->unheard = 0;
+    return put_control(agent, bytes, agent->session, TIDE_XRCE_STATUS, body, cdr.position);
+  }
+  return 0;
+}
+
 static bool is_before(const tide_rtps_frame_t *left, const tide_rtps_frame_t *right) {
   if (left->stream == right->stream) return tide_sequence_distance(left->sequence, right->sequence) < 0;
   return TIDE_STREAM_LEVEL(left->stream) > TIDE_STREAM_LEVEL(right->stream);
@@ -852,6 +880,7 @@ size_t tide_rtps_agent_read(tide_rtps_agent_t *agent, uint8_t *bytes, int64_t no
   size_t length = read_answer(agent, bytes);
   if (length == 0 && agent->session != 0) {
     length = read_acknowledgment(agent, bytes);
+    if (length == 0) length = read_unheard(agent, bytes);
     if (length == 0) length = read_frame(agent, bytes);
     if (length == 0) length = read_heartbeat(agent, bytes, deadline_ns);
   }

@@ -721,13 +721,22 @@ static void forget_readers_locked(tide_session_t *session) {
 
 /* ---- READ_DATA: one for each reader when its object exists, and repeated on a lossy stream ---- */
 
-static bool status_of_reader_locked(tide_session_t *session, const tide_xrce_status_body_t *status) {
+/* *loser: set if the status reports undelivered messages of this service or client. */
+static bool status_of_reader_locked(tide_session_t *session, const tide_xrce_status_body_t *status,
+                                    tide_reader_t **loser) {
   tide_reader_t *reader = find_reader_locked(session, status->related);
   if (reader == NULL || reader->state != TIDE_OBJECT_CREATED) return false;
-  /* Reported by an agent of tide: the number of samples that were dropped because they are too long for this link or
-   * its client. */
+  /* An agent of tide reports dropped messages by two statuses with their number: samples that are too long for this
+   * link or its client, and undelivered requests or replies. */
+  const uint8_t count = status->implementation_status;
   if (status->status == TIDE_XRCE_STATUS_ERR_RESOURCES) {
-    TIDE_COUNT(session->counters.samples_too_large, status->implementation_status);
+    TIDE_COUNT(session->counters.samples_too_large, count);
+    return true;
+  }
+  if (!TIDE_LEAN && status->status == TIDE_XRCE_STATUS_ERR_DDS && count != 0u) {
+    session->counters.undelivered += count;
+    __atomic_store_n(&reader->undelivered, reader->undelivered + count, __ATOMIC_RELAXED);
+    *loser = reader;
     return true;
   }
   reader->status = status->status;
@@ -1471,10 +1480,11 @@ static void on_timestamp_reply(tide_session_t *session, const tide_xrce_timestam
  * and poll handles these. */
 
 static void on_status(tide_session_t *session, const tide_xrce_status_body_t *status) {
+  tide_reader_t *loser = NULL;
   const uintptr_t critical = enter(session);
   if (status->related.object == TIDE_XRCE_OBJECT_CLIENT) {
     session->close_answered = session->state == TIDE_SESSION_CLOSING;
-  } else if (status_of_object_locked(session, status) || status_of_reader_locked(session, status)) {
+  } else if (status_of_object_locked(session, status) || status_of_reader_locked(session, status, &loser)) {
     /* one of these two functions has handled the status */
   } else if (session->deletes_unanswered > 0u && find_object_locked(session, status->related.object) == NULL) {
     --session->deletes_unanswered;
@@ -1482,6 +1492,7 @@ static void on_status(tide_session_t *session, const tide_xrce_status_body_t *st
     TIDE_COUNT(session->counters.statuses_unexpected, 1u);
   }
   leave(session, critical);
+  if (loser != NULL && loser->on_sample != NULL) loser->on_sample(loser->context, loser);
   wake_waiting(session);
 }
 

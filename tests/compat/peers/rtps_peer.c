@@ -67,7 +67,8 @@ static void require(bool condition, const char *what) {
 static void on_end(int signal) { is_ending = signal; }
 
 static void on_event(void *context, const tide_rtps_event_t *event) {
-  static const char *const kinds[] = {"matched", "unmatched", "incompatible", "lost", "large", "no_match", "no_peer"};
+  static const char *const kinds[] = {"matched", "unmatched", "incompatible", "lost",
+                                      "large",   "no_match",  "no_peer",      "unheard"};
   (void)context;
   printf("{\"%s\": \"%s\", \"count\": %" PRId64 "}\n", kinds[event->kind],
          event->local == NULL ? "" : event->local->topic, event->count);

@@ -579,6 +579,57 @@ uint32_t tide_bare_clock_us(void) {
 }
 void tide_bare_idle(uint32_t most_us) { compat_rtps_test::World::current->network.run(int64_t{most_us} * 1000); }
 uintptr_t tide_bare_mask(void) { return 0; }
+// A program hears of each request and reply that is dropped because nobody took it: by the error callback, the counters
+// and the diagnostics.
+TEST(Wire, WhatNobodyTakesIsReported) {
+  World world(1);
+  Program board;
+  static std::vector<std::string> errors;
+  errors.clear();
+  rmw_uros_set_error_handling_callback([](auto, auto, const rmw_uros_error_context_t context, const char *, int) {
+    errors.emplace_back(context.description);
+  });
+  tide_client_counters_t client{};
+  tide_service_counters_t service{};
+  const auto count = [&] {
+    Program::expect(tide_rclc_client_get_counters(&board.client, &client));
+    Program::expect(tide_rclc_service_get_counters(&board.service, &service));
+    EXPECT_EQ(errors,
+              std::vector<std::string>(client.undelivered + service.undelivered, tide_status_text(TIDE_ERROR_EXPIRED)));
+    EXPECT_EQ(tide_rclc_support_session(&board.support)->counters.undelivered, errors.size());
+    EXPECT_EQ(world.agent.participant.counters.unheard, errors.size());
+  };
+  world.host.is_on = false;
+  const std_srvs__srv__SetBool_Request request{true};
+  int64_t number = 0;
+  for (int i = 0; i < 9; i++) {
+    Program::expect(rcl_send_request(&board.client, &request, &number));
+    board.spin(10 * kMs);
+  }
+  count();
+  EXPECT_EQ(client.undelivered, 1u) << "the history has eight samples";
+  board.spin(4800 * kMs);
+  count();
+  EXPECT_EQ(client.undelivered, 1u);
+  board.spin(200 * kMs);
+  count();
+  EXPECT_EQ(client.undelivered, 9u);
+
+  world.host.is_on = true;
+  ASSERT_TRUE(board.spin(60'000 * kMs, [&] { return is_matched(world); }));
+  tide_rtps_sample_identity_t asker{tide_participant_guid(&world.host.participant, &world.replied->reader.endpoint), 0};
+  for (const uint32_t other : {0u, 0x4200u}) {  // the second one has no reader for its reply
+    asker.guid.entity ^= other;
+    world.write(*world.asking, {1}, &asker);
+    ASSERT_TRUE(board.spin(1000 * kMs, [&] { return !world.replied->received.empty(); }));
+    board.spin(6000 * kMs);
+    count();
+    EXPECT_EQ(service.undelivered, other == 0 ? 0u : 1u);
+  }
+  EXPECT_EQ(client.undelivered, 9u) << "the host has taken the requests that the service passed on";
+  rmw_uros_set_error_handling_callback(nullptr);
+}
+
 void tide_bare_unmask(uintptr_t) {}
 int tide_port_discover_agent(uint16_t, int, char *, uint16_t *) { return TIDE_ERROR_UNSUPPORTED; }
 }
