@@ -275,6 +275,8 @@ void tide_participant_receive(tide_participant_t *participant, const uint8_t *by
 
 typedef struct tide_rtps_datagram {
   uint8_t *bytes; /* the caller's buffer of config.datagram_bytes */
+  bool (*is_full)(
+      uint8_t level); /* true: no datagram of this level can be sent now, so none is returned. May be null */
   size_t length;
   tide_rtps_locator_t to;
   uint8_t level;       /* of the endpoint; 0 for discovery */

@@ -1361,6 +1361,10 @@ static bool send_of_peer(tide_participant_t *participant, tide_rtps_peer_t *peer
   return cdr.position != empty;
 }
 
+static bool is_full(const tide_rtps_datagram_t *datagram, uint8_t level) {
+  return datagram->is_full != NULL && datagram->is_full(level);
+}
+
 bool tide_participant_poll(tide_participant_t *participant, int64_t now, tide_rtps_datagram_t *datagram) {
   const tide_participant_config_t *config = &participant->config;
   datagram->length = 0;
@@ -1375,17 +1379,18 @@ bool tide_participant_poll(tide_participant_t *participant, int64_t now, tide_rt
     if (peer->expires_ns <= now) release_peer(participant, peer, now);
     if (peer->port != 0) datagram->deadline_ns = earlier(datagram->deadline_ns, peer->expires_ns);
   }
+  if (participant->unheard_ns <= now) lose_expired(participant, now);
+  datagram->deadline_ns = earlier(datagram->deadline_ns, participant->unheard_ns);
   tide_rtps_match_t *chosen = NULL;
   for (size_t i = 0; i < config->match_count; i++) {
     tide_rtps_match_t *match = &config->matches[(participant->match_turn + i) % config->match_count];
     if (match->local == NULL || match->policy != 0) continue;
-  if (participant->unheard_ns <= now) lose_expired(participant, now);
-  datagram->deadline_ns = earlier(datagram->deadline_ns, participant->unheard_ns);
     const bool has_sample = match->local->is_writer && sample_to_send(participant, match) != 0;
     const int64_t due = has_sample ? now : match->proxy.due_ns;
     if (due > now) {
       datagram->deadline_ns = earlier(datagram->deadline_ns, due);
-    } else if (chosen == NULL || match->local->level > chosen->local->level) {
+    } else if ((chosen == NULL || match->local->level > chosen->local->level) &&
+               !is_full(datagram, match->local->level)) {
       chosen = match;
     }
   }
@@ -1395,6 +1400,7 @@ bool tide_participant_poll(tide_participant_t *participant, int64_t now, tide_rt
     send_of_match(participant, chosen, now, datagram);
     return true;
   }
+  if (is_full(datagram, 0)) return false;
   for (size_t i = 0; i < config->peer_count; i++) {
     const size_t index = (participant->peer_turn + i) % config->peer_count;
     if (config->peers[index].port == 0) continue;

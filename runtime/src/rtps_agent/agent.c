@@ -470,14 +470,14 @@ static tide_rtps_frame_t *unread_after(const tide_rtps_agent_t *agent, const tid
 }
 
 /* While the session reads nothing, a KEEP_LAST subscription keeps its newest samples: it loses the oldest one, and the
- * others move forward by one frame. Returns the last frame, whose sample can now be replaced. Null: as many samples as
- * the depth do not wait, or samples in fragments do. */
+ * others move forward by one frame. Returns the last frame, whose sample can now be replaced. Null: no sample waits, or
+ * samples in fragments do, or a reliable writer can keep the new sample because fewer than the depth wait. */
 static tide_rtps_frame_t *drop_oldest(const tide_rtps_agent_t *agent, const tide_rtps_input_t *input, size_t header) {
   size_t count = 0;
   for (const tide_rtps_frame_t *one = NULL; (one = unread_after(agent, input, one)) != NULL; count++) {
     if (memory_of(agent, one)[header] == TIDE_XRCE_FRAGMENT) return NULL;
   }
-  if (input->depth == 0 || count < input->depth) return NULL;
+  if (input->depth == 0 || count < (TIDE_STREAM_IS_RELIABLE(input->stream) ? input->depth : 1u)) return NULL;
   tide_rtps_frame_t *last = unread_after(agent, input, NULL);
   for (tide_rtps_frame_t *next; (next = unread_after(agent, input, last)) != NULL; last = next) {
     memcpy(memory_of(agent, last) + header, memory_of(agent, next) + header, next->bytes - header);

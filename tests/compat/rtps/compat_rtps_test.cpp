@@ -453,6 +453,35 @@ TEST(Wire, ASlowCallbackGetsNewSamples) {
   }
 }
 
+// A best-effort reader keeps its newest samples, also if fewer than its depth fit the outbox.
+TEST(Wire, AFullOutboxKeepsTheNewestOfABestEffortReader) {
+  World world(1);
+  Program board(false);
+  const auto *number_type = ROSIDL_GET_MSG_TYPE_SUPPORT(std_msgs, msg, Int32);
+  rmw_qos_profile_t deep = rmw_qos_profile_sensor_data;
+  deep.depth = 30;
+  Program::expect(rclc_executor_remove_subscription(&board.executor, &board.down));
+  Program::expect(rcl_subscription_fini(&board.down, &board.node));
+  Program::expect(rclc_subscription_init(&board.down, &board.node, number_type, "/down", &deep));
+  const auto on_number = [](const void *message) {
+    Program::current->numbers.push_back(static_cast<const std_msgs__msg__Int32 *>(message)->data);
+  };
+  Program::expect(rclc_executor_add_subscription(&board.executor, &board.down, &board.heard, on_number, ON_NEW_DATA));
+  ASSERT_TRUE(board.spin(60'000 * kMs, [&] {
+    return tide_participant_matched(&world.host.participant, &world.down->writer.endpoint) == 1;
+  }));
+  board.spin(100 * kMs);
+  for (int32_t number = 1; number <= 40; number++) {
+    world.write(*world.down, number_bytes(number));
+    world.network.run(10 * kMs);
+  }
+  board.spin(1000 * kMs);
+  ASSERT_FALSE(board.numbers.empty());
+  EXPECT_EQ(board.numbers.back(), 40);
+  EXPECT_GE(board.numbers.size(), 8u);
+  EXPECT_EQ(board.numbers.front() + static_cast<int32_t>(board.numbers.size()), 41) << "none is missing between";
+}
+
 // Large samples travel in fragments of RTPS on the network, and in fragments of XRCE between agent and session.
 TEST(Wire, LargeSamplesArriveWhole) {
   for_each_seed(20, [](uint64_t seed) {
@@ -550,35 +579,6 @@ TEST(Wire, ARequestWaitsForItsServer) {
   });
 }
 
-// With the RTPS wire, the board itself contains the agent, whose time is the board's wall clock.
-TEST(Wire, TheSessionIsAliveAndKnowsTheTime) {
-  World world(1);
-  Program board(false);
-  EXPECT_EQ(rmw_uros_ping_agent(100, 1), RMW_RET_OK);
-  EXPECT_EQ(rmw_uros_sync_session(100), RMW_RET_OK);
-  EXPECT_NEAR(static_cast<double>(rmw_uros_epoch_nanos()), static_cast<double>(world.network.now + 5'000'000'000), 2e6);
-  board.spin(60'000 * kMs);
-  EXPECT_EQ(tide_rclc_support_session(&board.support)->counters.reconnects, 0u);
-  const tide_rtps_node_t *node = world.agent.participant.nodes;
-  ASSERT_NE(node, nullptr);
-  EXPECT_STREQ(node->name_space, "/robot");
-  EXPECT_STREQ(node->name, "board");
-  // An object for which there is no memory is refused; the error names the limit, as with other agents.
-  rcl_publisher_t more = rcl_get_zero_initialized_publisher();
-  const auto *number = ROSIDL_GET_MSG_TYPE_SUPPORT(std_msgs, msg, Int32);
-  EXPECT_NE(rclc_publisher_init_default(&more, &board.node, number, "/more"), RCL_RET_OK);
-}
-
-}  // namespace compat_rtps_test
-
-// The port of the board: its clock is that of the simulated network, and time passes while the board waits.
-extern "C" {
-uint32_t tide_bare_clock_us(void) {
-  const auto *world = compat_rtps_test::World::current;
-  return static_cast<uint32_t>((world == nullptr ? compat_rtps_test::World::last_ns : world->network.now) / 1000);
-}
-void tide_bare_idle(uint32_t most_us) { compat_rtps_test::World::current->network.run(int64_t{most_us} * 1000); }
-uintptr_t tide_bare_mask(void) { return 0; }
 // A program hears of each request and reply that is dropped because nobody took it: by the error callback, the counters
 // and the diagnostics.
 TEST(Wire, WhatNobodyTakesIsReported) {
@@ -630,6 +630,35 @@ TEST(Wire, WhatNobodyTakesIsReported) {
   rmw_uros_set_error_handling_callback(nullptr);
 }
 
+// With the RTPS wire, the board itself contains the agent, whose time is the board's wall clock.
+TEST(Wire, TheSessionIsAliveAndKnowsTheTime) {
+  World world(1);
+  Program board(false);
+  EXPECT_EQ(rmw_uros_ping_agent(100, 1), RMW_RET_OK);
+  EXPECT_EQ(rmw_uros_sync_session(100), RMW_RET_OK);
+  EXPECT_NEAR(static_cast<double>(rmw_uros_epoch_nanos()), static_cast<double>(world.network.now + 5'000'000'000), 2e6);
+  board.spin(60'000 * kMs);
+  EXPECT_EQ(tide_rclc_support_session(&board.support)->counters.reconnects, 0u);
+  const tide_rtps_node_t *node = world.agent.participant.nodes;
+  ASSERT_NE(node, nullptr);
+  EXPECT_STREQ(node->name_space, "/robot");
+  EXPECT_STREQ(node->name, "board");
+  // An object for which there is no memory is refused; the error names the limit, as with other agents.
+  rcl_publisher_t more = rcl_get_zero_initialized_publisher();
+  const auto *number = ROSIDL_GET_MSG_TYPE_SUPPORT(std_msgs, msg, Int32);
+  EXPECT_NE(rclc_publisher_init_default(&more, &board.node, number, "/more"), RCL_RET_OK);
+}
+
+}  // namespace compat_rtps_test
+
+// The port of the board: its clock is that of the simulated network, and time passes while the board waits.
+extern "C" {
+uint32_t tide_bare_clock_us(void) {
+  const auto *world = compat_rtps_test::World::current;
+  return static_cast<uint32_t>((world == nullptr ? compat_rtps_test::World::last_ns : world->network.now) / 1000);
+}
+void tide_bare_idle(uint32_t most_us) { compat_rtps_test::World::current->network.run(int64_t{most_us} * 1000); }
+uintptr_t tide_bare_mask(void) { return 0; }
 void tide_bare_unmask(uintptr_t) {}
 int tide_port_discover_agent(uint16_t, int, char *, uint16_t *) { return TIDE_ERROR_UNSUPPORTED; }
 }

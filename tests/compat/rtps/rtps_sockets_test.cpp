@@ -8,8 +8,11 @@
 #include <rmw_microros/rmw_microros.h>
 #include <std_msgs/msg/int32.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <map>
 #include <set>
@@ -22,6 +25,19 @@
 #include "tide/rclc_rtps.h"
 
 uint8_t dscp_of(uint8_t level) { return level > 100 ? 46 : level > 10 ? 10 : 0; }
+
+static std::atomic<int> full_octet{-1};  // sockets with this TOS octet have a full buffer
+
+// Replaces the C library's function in this program.
+extern "C" ssize_t sendto(int descriptor, const void *bytes, size_t length, int flags, const sockaddr *to,
+                          socklen_t to_bytes) {
+  int octet = 0;
+  socklen_t octet_bytes = sizeof octet;
+  (void)getsockopt(descriptor, IPPROTO_IP, IP_TOS, &octet, &octet_bytes);
+  if (octet != full_octet) return syscall(SYS_sendto, descriptor, bytes, length, flags, to, to_bytes);
+  errno = EAGAIN;
+  return -1;
+}
 
 namespace rtps_sockets_test {
 
@@ -54,7 +70,7 @@ struct Host {
   int socket_fd = -1;
   std::map<std::string, std::set<int>> octets;  // by topic
 
-  explicit Host(uint32_t domain) {
+  Host(uint32_t domain, bool reliable) {
     static const uint8_t loopback[1][4] = {{127, 0, 0, 1}};
     sockaddr_in own{};
     own.sin_family = AF_INET;
@@ -77,8 +93,10 @@ struct Host {
     board.config.known_count = 1;
     board.config.known_participants = 32;
     board.start(now_ns());
+    tide_rtps_qos_t qos = tide_rtps_qos_default();
+    qos.reliable = reliable;
     for (const char *topic : {"rt/urgent", "rt/bulk", "rt/rest"}) {
-      RtpsReader &made = board.reader(topic, tide_rtps_qos_default(), 100, now_ns());
+      RtpsReader &made = board.reader(topic, qos, 100, now_ns());
       made.reader.endpoint.type = "std_msgs::msg::dds_::Int32_";
       readers.push_back(&made);
     }
@@ -133,44 +151,90 @@ struct Host {
   }
 };
 
-TEST(RtpsSockets, ADatagramHasTheDscpOfItsLevel) {
-  const auto domain = static_cast<uint32_t>(1 + getpid() % 200);
-  Host host(domain);
-  rcl_allocator_t allocator = rcl_get_default_allocator();
+// A board's program with a publisher for each of the host's readers.
+class RtpsSockets : public testing::Test {
+ protected:
+  enum { URGENT, BULK, REST };
+  void start(bool reliable) {
+    const auto domain = static_cast<uint32_t>(1 + getpid() % 200);
+    host = std::make_unique<Host>(domain, reliable);
+    rcl_allocator_t allocator = rcl_get_default_allocator();
+    ASSERT_EQ(rcl_init_options_init(&options, allocator), RCL_RET_OK);
+    ASSERT_EQ(rcl_init_options_set_domain_id(&options, domain), RCL_RET_OK);
+    ASSERT_EQ(tide_rclc_options_set_rtps(rcl_init_options_get_rmw_init_options(&options), "127.0.0.1"), RMW_RET_OK);
+    ASSERT_EQ(rclc_support_init_with_options(&support, 0, nullptr, &options, &allocator), RCL_RET_OK);
+    ASSERT_EQ(rclc_node_init_default(&node, "board", "", &support), RCL_RET_OK);
+    for (auto &one : sent) {
+      const auto *type = ROSIDL_GET_MSG_TYPE_SUPPORT(std_msgs, msg, Int32);
+      one.publisher = rcl_get_zero_initialized_publisher();
+      const auto &init = reliable ? rclc_publisher_init_default : rclc_publisher_init_best_effort;
+      ASSERT_EQ(init(&one.publisher, &node, type, one.topic), RCL_RET_OK);
+      ASSERT_EQ(tide_rclc_publisher_set_priority(&one.publisher, TIDE_PRIORITY(one.level, 0)), RCL_RET_OK);
+    }
+    // A sample that is published before the program knows the reader is lost.
+    while (!host->has_all() && !HasFatalFailure()) {
+      for (size_t number = URGENT; number <= REST; number++)
+        if (host->is_matched()) publish(number, 1);
+      host->step();
+    }
+  }
+  void publish(size_t number, int32_t value) {
+    const std_msgs__msg__Int32 message{value};
+    (void)!rcl_publish(&sent[number].publisher, &message, nullptr);
+  }
+  // The received numbers above 1.
+  std::vector<int32_t> received(size_t number) const {
+    std::vector<int32_t> values;
+    for (const RtpsReader::Sample &sample : host->readers[number]->received) {
+      int32_t value = 0;
+      memcpy(&value, sample.bytes.data(), sizeof value);
+      if (value > 1) values.push_back(value);
+    }
+    return values;
+  }
+  void await(size_t number, int32_t value) {
+    while ((received(number).empty() || received(number).back() != value) && !HasFatalFailure()) host->step();
+  }
+  void TearDown() override {
+    for (auto &one : sent) EXPECT_EQ(rcl_publisher_fini(&one.publisher, &node), RCL_RET_OK);
+    EXPECT_EQ(rcl_node_fini(&node), RCL_RET_OK);
+    EXPECT_EQ(rclc_support_fini(&support), RCL_RET_OK);
+    EXPECT_EQ(rcl_init_options_fini(&options), RCL_RET_OK);
+  }
+  std::unique_ptr<Host> host;
   rcl_init_options_t options = rcl_get_zero_initialized_init_options();
-  ASSERT_EQ(rcl_init_options_init(&options, allocator), RCL_RET_OK);
-  ASSERT_EQ(rcl_init_options_set_domain_id(&options, domain), RCL_RET_OK);
-  ASSERT_EQ(tide_rclc_options_set_rtps(rcl_init_options_get_rmw_init_options(&options), "127.0.0.1"), RMW_RET_OK);
   rclc_support_t support{};
-  ASSERT_EQ(rclc_support_init_with_options(&support, 0, nullptr, &options, &allocator), RCL_RET_OK);
   rcl_node_t node = rcl_get_zero_initialized_node();
-  ASSERT_EQ(rclc_node_init_default(&node, "board", "", &support), RCL_RET_OK);
   struct {
     const char *topic;
     uint8_t level;
     rcl_publisher_t publisher;
-  } sent[] = {{"urgent", 110, {}}, {"bulk", 20, {}}, {"rest", 5, {}}};
-  for (auto &one : sent) {
-    const auto *type = ROSIDL_GET_MSG_TYPE_SUPPORT(std_msgs, msg, Int32);
-    one.publisher = rcl_get_zero_initialized_publisher();
-    ASSERT_EQ(rclc_publisher_init_default(&one.publisher, &node, type, one.topic), RCL_RET_OK);
-    ASSERT_EQ(tide_rclc_publisher_set_priority(&one.publisher, TIDE_PRIORITY(one.level, 0)), RCL_RET_OK);
-  }
-  // A sample that is published before the program knows the reader is lost.
-  while (!host.has_all() && !HasFatalFailure()) {
-    for (auto &one : sent) {
-      const std_msgs__msg__Int32 message{1};
-      if (host.is_matched()) (void)!rcl_publish(&one.publisher, &message, nullptr);
-    }
-    host.step();
-  }
+  } sent[3] = {{"urgent", 110, {}}, {"bulk", 20, {}}, {"rest", 5, {}}};
+};
+
+TEST_F(RtpsSockets, ADatagramHasTheDscpOfItsLevel) {
+  start(true);
   const std::map<std::string, std::set<int>> expected{
       {"discovery", {0}}, {"rt/urgent", {46 << 2}}, {"rt/bulk", {10 << 2}}, {"rt/rest", {0}}};
-  EXPECT_EQ(host.octets, expected);
-  for (auto &one : sent) EXPECT_EQ(rcl_publisher_fini(&one.publisher, &node), RCL_RET_OK);
-  EXPECT_EQ(rcl_node_fini(&node), RCL_RET_OK);
-  EXPECT_EQ(rclc_support_fini(&support), RCL_RET_OK);
-  EXPECT_EQ(rcl_init_options_fini(&options), RCL_RET_OK);
+  EXPECT_EQ(host->octets, expected);
+}
+
+// While the buffer of a socket is full, the samples of its levels wait in the histories of their writers, which keep
+// the newest; samples of other levels are sent.
+TEST_F(RtpsSockets, AFullBufferKeepsTheNewestAndDelaysNoOther) {
+  start(false);
+  full_octet = 10 << 2;
+  for (int32_t value = 101; value <= 107; value++) {
+    publish(BULK, value);
+    publish(URGENT, value);
+    publish(REST, value);  // sent by the session after the bulk sample, which is in the history by then
+    await(URGENT, value);
+    await(REST, value);
+  }
+  EXPECT_EQ(received(BULK), std::vector<int32_t>{});
+  full_octet = -1;
+  await(BULK, 107);
+  EXPECT_EQ(received(BULK), (std::vector<int32_t>{101, 104, 105, 106, 107})) << "the first one was on its way";
 }
 
 }  // namespace rtps_sockets_test

@@ -3,6 +3,7 @@
  * time, and for the program. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <rmw_microros/rmw_microros.h>
@@ -18,18 +19,23 @@
 #define PARTICIPANTS 32u    /* participants of this machine to announce to, as many as in Fast DDS */
 #define DATAGRAMS_A_READ 4u /* an urgent message of the program waits for at most this many */
 #define DATAGRAM_BYTES_MAXIMUM 65536u
-#define MARKS 3u /* DSCPs other than 0 */
+#define OUTLETS 4u /* DSCP 0, and three others */
+
+typedef struct outlet { /* sends the datagrams of a DSCP. A full buffer of one delays no other */
+  int socket;
+  uint8_t dscp;
+  size_t length; /* of a datagram for which the socket's buffer had no room; 0: none */
+  struct sockaddr_in to;
+  uint8_t bytes[TIDE_RTPS_DATAGRAM_BYTES];
+} outlet_t;
 
 static struct {
   tide_rtps_agent_t agent;
   uint8_t address[1][4];
-  int sockets[2]; /* unicast, multicast; -1: none */
-  int wake[2];    /* a pipe */
-  struct {
-    int socket; /* sends only, from any port, so that a full buffer of one DSCP delays no other */
-    uint8_t dscp;
-  } marked[MARKS];
-  size_t mark_count;
+  int sockets[2];            /* unicast, multicast; -1: none */
+  int wake[2];               /* a pipe */
+  outlet_t outlets[OUTLETS]; /* the first is the unicast socket */
+  size_t outlet_count;
   uint8_t received[DATAGRAM_BYTES_MAXIMUM];
   uint8_t sent[TIDE_RTPS_DATAGRAM_BYTES];
 } wire = {.sockets = {-1, -1}, .wake = {-1, -1}};
@@ -67,39 +73,56 @@ static int open_multicast(uint32_t domain) {
 }
 
 static void close_sockets(void) {
+  while (wire.outlet_count > 1) (void)close(wire.outlets[--wire.outlet_count].socket);
+  wire.outlet_count = 0;
   for (size_t i = 0; i < 2; i++) {
     if (wire.sockets[i] >= 0) (void)close(wire.sockets[i]);
     wire.sockets[i] = -1;
   }
-  while (wire.mark_count > 0) (void)close(wire.marked[--wire.mark_count].socket);
 }
 
-/* The socket for datagrams of this level. The unicast socket has DSCP 0. */
-static int socket_for(uint8_t level) {
+/* The outlet for datagrams of this level. */
+static outlet_t *outlet_for(uint8_t level) {
   const uint8_t dscp = tide_rtps_memory.dscp == NULL || level == 0 ? 0 : tide_rtps_memory.dscp(level);
-  if (dscp == 0) return wire.sockets[0];
-  for (size_t i = 0; i < wire.mark_count; i++)
-    if (wire.marked[i].dscp == dscp) return wire.marked[i].socket;
-  if (wire.mark_count == MARKS) return wire.sockets[0];
-  struct sockaddr_in own = {.sin_family = AF_INET};
+  for (size_t i = 0; i < wire.outlet_count; i++)
+    if (wire.outlets[i].dscp == dscp) return &wire.outlets[i];
+  if (wire.outlet_count == OUTLETS) return wire.outlets;
+  struct sockaddr_in own = {.sin_family = AF_INET}; /* any port */
   memcpy(&own.sin_addr, wire.address[0], sizeof own.sin_addr);
   const int made = open_socket(&own, false);
   const int service = dscp << 2; /* the upper six bits of the octet */
-  if (made < 0) return wire.sockets[0];
+  if (made < 0) return wire.outlets;
   if (setsockopt(made, IPPROTO_IP, IP_TOS, &service, sizeof service) != 0) {
     (void)close(made);
-    return wire.sockets[0];
+    return wire.outlets;
   }
-  wire.marked[wire.mark_count].socket = made;
-  wire.marked[wire.mark_count++].dscp = dscp;
-  return made;
+  wire.outlets[wire.outlet_count] = (outlet_t){.socket = made, .dscp = dscp};
+  return &wire.outlets[wire.outlet_count++];
 }
 
+static bool is_full(uint8_t level) { return outlet_for(level)->length != 0; }
+
+/* False: the socket's buffer is full. A datagram that is refused for another reason is lost; reliable samples in it are
+ * repeated. */
+static bool put(const outlet_t *outlet, const uint8_t *bytes, size_t length, const struct sockaddr_in *to) {
+  return sendto(outlet->socket, bytes, length, 0, (const struct sockaddr *)to, sizeof *to) >= 0 || errno != EAGAIN;
+}
+
+/* A datagram that the full buffer of its socket does not take is kept until there is room, and with it the samples
+ * after it, so that histories keep the newest. */
 static void send_datagram(const tide_rtps_datagram_t *datagram) {
+  outlet_t *outlet = outlet_for(datagram->level);
   struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(datagram->to.port)};
   memcpy(&to.sin_addr, datagram->to.address, sizeof to.sin_addr);
-  /* A datagram that is not sent is lost; reliable samples in it are repeated. */
-  (void)!sendto(socket_for(datagram->level), datagram->bytes, datagram->length, 0, (struct sockaddr *)&to, sizeof to);
+  if (put(outlet, datagram->bytes, datagram->length, &to)) return;
+  memcpy(outlet->bytes, datagram->bytes, datagram->length);
+  outlet->length = datagram->length;
+  outlet->to = to;
+}
+
+static void send_kept(void) {
+  for (outlet_t *outlet = wire.outlets; outlet < wire.outlets + wire.outlet_count; outlet++)
+    if (outlet->length != 0 && put(outlet, outlet->bytes, outlet->length, &outlet->to)) outlet->length = 0;
 }
 
 /* Chooses a number that no other participant of this machine has. It counts downwards, because other participants count
@@ -126,6 +149,7 @@ static bool start(void *context, uint32_t domain, tide_participant_config_t *con
     config->participant = (uint16_t)number;
   }
   if (wire.sockets[0] < 0) return false;
+  wire.outlets[wire.outlet_count++] = (outlet_t){.socket = wire.sockets[0]};
   config->no_multicast = is_loopback();
   if (!is_loopback()) wire.sockets[1] = open_multicast(domain);
   if (!is_loopback() && wire.sockets[1] < 0) return false;
@@ -181,7 +205,8 @@ static void receive_some(int64_t now_ns) {
 
 /* True: there is more to send. */
 static bool send_some(int64_t now_ns, int64_t *deadline_ns) {
-  tide_rtps_datagram_t datagram = {.bytes = wire.sent};
+  tide_rtps_datagram_t datagram = {.bytes = wire.sent, .is_full = is_full};
+  send_kept();
   for (size_t sent = 0; sent < DATAGRAMS_A_READ; sent++) {
     if (!tide_participant_poll(&wire.agent.participant, now_ns, &datagram)) {
       if (datagram.deadline_ns < *deadline_ns) *deadline_ns = datagram.deadline_ns;
@@ -214,10 +239,14 @@ static size_t wire_read(struct uxrCustomTransport *transport, uint8_t *bytes, si
     if (is_woken() || has_more || now_ns >= end_ns) return 0;
     if (deadline_ns > end_ns) deadline_ns = end_ns;
     const int64_t wait_ms = (deadline_ns - now_ns + 999999) / 1000000;
-    struct pollfd readable[3] = {{.fd = wire.wake[0], .events = POLLIN},
-                                 {.fd = wire.sockets[0], .events = POLLIN},
-                                 {.fd = wire.sockets[1], .events = POLLIN}};
-    (void)poll(readable, 3, wait_ms <= 0 ? 0 : (int)wait_ms);
+    struct pollfd watched[3 + OUTLETS] = {{.fd = wire.wake[0], .events = POLLIN},
+                                          {.fd = wire.sockets[0], .events = POLLIN},
+                                          {.fd = wire.sockets[1], .events = POLLIN}};
+    nfds_t watched_count = 3;
+    for (size_t i = 0; i < wire.outlet_count; i++)
+      if (wire.outlets[i].length != 0)
+        watched[watched_count++] = (struct pollfd){.fd = wire.outlets[i].socket, .events = POLLOUT};
+    (void)poll(watched, watched_count, wait_ms <= 0 ? 0 : (int)wait_ms);
   }
 }
 
