@@ -20,6 +20,8 @@ namespace {
 constexpr Time kRetry = 100'000'000;
 constexpr size_t kMessageBytesMaximum = 65535;
 constexpr uint8_t kAgentAddress = 0;
+constexpr Time kJudgedPeriod = 3 * kSecond;
+constexpr uint64_t kJudgedBytes = 64;  // fewer bytes in a period say nothing about the line
 
 // A pseudo terminal has no baud rate, which then only determines the pace of sending.
 bool is_pseudo_terminal(const std::string &device) {
@@ -124,6 +126,10 @@ void SerialLink::receive(Time now) {
     close_device(now);
     return;
   }
+  if (judged_since_ == 0) {
+    judged_ = counters_;
+    judged_since_ = now;
+  }
   counters_.bytes_in += static_cast<size_t>(count);
   for (size_t used = 0; used < static_cast<size_t>(count);) {
     int complete = 0;
@@ -138,6 +144,20 @@ void SerialLink::receive(Time now) {
     }
     tide_framing_reader_set_buffer(&reader_, message_.data(), message_.size());
   }
+  if (now - judged_since_ >= kJudgedPeriod) judge_line(now);
+}
+
+// Tells the user once, until the line is sound again, that bytes arrive which are hardly ever a valid frame.
+void SerialLink::judge_line(Time now) {
+  const uint64_t bytes = counters_.bytes_in - judged_.bytes_in, frames = counters_.frames_in - judged_.frames_in;
+  const uint64_t bad = counters_.checksum_errors - judged_.checksum_errors;
+  const Time seconds = (now - std::exchange(judged_since_, 0)) / kSecond;
+  if (bytes < kJudgedBytes) return;
+  const bool was_garbled = std::exchange(is_garbled_, frames == 0 || bad > frames / 2);
+  if (was_garbled || !is_garbled_) return;
+  agent_.warn(device_ + ": " + std::to_string(bytes) + " bytes arrived in " + std::to_string(seconds) + " s, but " +
+              (frames == bad ? "no valid frame" : "few valid frames") + ": is " + std::to_string(baud_) +
+              " the baud rate of the board? The board may also print text on this line");
 }
 
 void SerialLink::write(Endpoint endpoint, Time) {

@@ -43,6 +43,7 @@ class SerialLink : public Link {
   void wait_for_device(int reason);
   void close_device(Time now);
   void receive(Time now);
+  void judge_line(Time now);
   bool start_frame(Time now);
   void put_bytes(Time now);
   Time octet_ns() const { return kBitsOfOctet * kSecond / static_cast<Time>(baud_); }
@@ -54,6 +55,9 @@ class SerialLink : public Link {
   Time retry_at_ns_ = 0;
   int waits_because_ = 0;  // the errno that was reported; 0 if the device is open
   tide_framing_reader_t reader_{};
+  LinkCounters judged_;    // as they were at the beginning of the present period of judge_line
+  Time judged_since_ = 0;  // that beginning; 0: the next received bytes begin a period
+  bool is_garbled_ = false;
   std::vector<uint8_t> message_;
   std::vector<uint8_t> frame_;  // the frame being sent
   size_t frame_bytes_ = 0, frame_written_ = 0;

@@ -650,6 +650,44 @@ TEST(MissingDevice, IsWaitedForAndTheUserIsTold) {
   EXPECT_EQ(lines[1], "opened " + path.string());
 }
 
+// One line for each time that the line becomes garbled. Few bytes are no reason for one, nor is a damaged frame.
+TEST(GarbledLine, TheUserIsToldOfTheBaudRate) {
+  std::vector<std::string> lines;
+  FakeMiddleware middleware;
+  Served served(telling(lines));
+  Terminal terminal;
+  served.link = std::make_unique<SerialLink>(0, served.agent, served.poller, terminal.path, 115200);
+  Time now = kSecond;
+  const auto deliver = [&](const Octets &bytes) {
+    const uint64_t expected = served.link->counters().bytes_in + bytes.size();
+    ASSERT_EQ(write(terminal.master, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+    while (served.link->counters().bytes_in < expected) served.run(now, kSecond / 1000);
+    now += kSecond;
+  };
+  const auto frame = [](bool is_damaged) {
+    const Octets message(20, 7);
+    Octets bytes(TIDE_FRAMING_WORST_BYTES(message.size()));
+    const int length =
+        tide_framing_encode(bytes.data(), bytes.size(), 1, 0, message.data(), message.size(), nullptr, 0);
+    bytes.resize(static_cast<size_t>(length));
+    if (is_damaged) bytes[10] ^= 1;
+    return bytes;
+  };
+  for (int second = 0; second < 5; second++) deliver(Octets(10, 0x55));
+  for (int second = 0; second < 10; second++) deliver(frame(second % 3 == 0));
+  EXPECT_EQ(lines, std::vector<std::string>{});
+  for (int second = 0; second < 20; second++) deliver(Octets(30, 0x55));
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_EQ(lines[0], terminal.path +
+                          ": 120 bytes arrived in 3 s, but no valid frame: is 115200 the baud rate of the " +
+                          "board? The board may also print text on this line");
+  for (int second = 0; second < 10; second++) deliver(frame(false));
+  EXPECT_EQ(lines.size(), 1u);
+  for (int second = 0; second < 10; second++) deliver(frame(second % 4 != 0));
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_NE(lines[1].find("few valid frames"), std::string::npos) << lines[1];
+}
+
 TEST(MissingDevice, WhatIsNoTerminalIsRefused) {
   const std::filesystem::path file =
       std::filesystem::temp_directory_path() / ("tide_agent_file_" + std::to_string(getpid()));
