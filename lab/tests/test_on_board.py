@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from board import BUILDS, FORMS, ROOT, built
+from board import BUILDS, ROOT, built
 
 LONG = os.environ.get("TIDE_LONG") == "1"
 LIMIT_PERCENT = 2.0
-FREERTOS = [core for core in BUILDS if built(core, FORMS[0])]
+ON_KERNELS = [(core, form) for core in BUILDS for form in ("freertos", "threadx") if built(core, form)]
 
 
 def reproduce(case: str, folder: Path) -> list[dict[str, Any]]:
@@ -45,18 +45,18 @@ def test_binary_has_the_figures_of_the_simulator(case: str, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("case", ["pods-chains", "pods-reliable"])
-@pytest.mark.parametrize("core", FREERTOS)
-def test_chains_on_freertos_are_as_fast_as_without_a_system(
-    core: str, case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("core", "form"), ON_KERNELS)
+def test_chains_on_a_kernel_are_as_fast_as_without_a_system(
+    core: str, form: str, case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows, form = {}, FORMS[0]
+    rows = {}
     for folder in (".", form):
         monkeypatch.setenv("TIDE_FIRMWARE_DIR", str(ROOT / "build" / core / "bin" / folder))
         found = reproduce(case, tmp_path / folder.strip("."))
         rows[folder] = {(str(row["x"]), row["system"]): row["measured"] for row in found}
     assert len(rows["."]) >= 6
     for key, bare in rows["."].items():
-        print(f"{core} {case} {key}: without {bare:.2f} ms, FreeRTOS {rows[form][key]:.2f} ms")
+        print(f"{core} {case} {key}: without {bare:.2f} ms, {form} {rows[form][key]:.2f} ms")
         assert abs(deviation_percent(rows[form][key], bare)) <= LIMIT_PERCENT, key
     for (x, system), measured in rows[form].items():
         if system == "tide-preemptive":

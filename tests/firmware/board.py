@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 SIMULATOR = str(build_folder() / "bin" / "tide-sim")
-BUILDS = ("cortex-m4f", "cortex-m7")  # for an STM32F405 and for an MPS2 board; with FreeRTOS, both for MPS2 boards
+BUILDS = ("cortex-m4f", "cortex-m7")  # for an STM32F405 and for an MPS2 board; with a kernel, both for MPS2 boards
 FORMS = ("freertos", "freertos-tick")  # with a fine clock and an alarm, and with only the tick
+KERNELS = {**dict.fromkeys(FORMS, "FREERTOS_KERNEL_PATH"), "threadx": "THREADX_PATH"}
 CORES = ["cortex-m4f", pytest.param("cortex-m7", marks=pytest.mark.full)]
 VIRTUAL_TIME = ("-icount", "shift=5,sleep=off")
 LIMIT_S = 60
@@ -47,8 +48,9 @@ def image(core: str, name: str) -> Path:
 
 
 def built(core: str, form: str) -> bool:
-    """Whether all images for FreeRTOS exist."""
-    return all(image(core, f"{form}/{one}").exists() for one in ("exchange", "three_chains", "lateness", "reopen"))
+    """Whether all images for a kernel exist."""
+    names = ("exchange", "three_chains", "locked_lanes", *(("lateness", "reopen") if form in FORMS else ()))
+    return all(image(core, f"{form}/{name}").exists() for name in names)
 
 
 def configured(core: str, name: str) -> str:

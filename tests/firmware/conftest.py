@@ -10,7 +10,8 @@ if TYPE_CHECKING:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    for what, name in (("FreeRTOS", "FREERTOS_KERNEL_PATH"), ("Ethernet by lwIP", "LWIP_PATH")):
+    paths = {"FreeRTOS": "FREERTOS_KERNEL_PATH", "ThreadX": "THREADX_PATH", "Ethernet by lwIP": "LWIP_PATH"}
+    for what, name in paths.items():
         for core in BUILDS:
             path = configured(core, name)
             tested = f"tested with {path}" if path else f"NOT tested: give {name}"

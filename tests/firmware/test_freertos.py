@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The port on a real FreeRTOS kernel, in QEMU: the same programs and checks as for boards without an operating system,
-and two programs that test properties of FreeRTOS (tests/images/freertos). The kernel is not a part of tide. If
-FREERTOS_KERNEL_PATH was set, the builds contain these images; the end of the run reports whether they were tested
-(conftest.py)."""
+"""The ports on the real kernels of FreeRTOS and ThreadX, in QEMU: the same programs and checks as for boards without an
+operating system, and two programs that test properties of FreeRTOS (tests/images/freertos). The kernels are not a part
+of tide. If FREERTOS_KERNEL_PATH or THREADX_PATH was set, the builds contain these images; the end of the run reports
+whether they were tested (conftest.py)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from board import BUILDS, FORMS, LIMIT_S, ROOT, SIMULATOR, built, configured, image, qemu, run_with_agent
+from board import BUILDS, FORMS, KERNELS, LIMIT_S, ROOT, SIMULATOR, built, configured, image, qemu, run_with_agent
 from test_exchange import assert_nothing_lost, exchange
 
 pytestmark = pytest.mark.full
 
 
-IMAGES = [(core, form) for core in BUILDS for form in FORMS if built(core, form)]
+ON_KERNELS = [(core, form) for core in BUILDS for form in KERNELS if built(core, form)]
+IMAGES = [(core, form) for core, form in ON_KERNELS if form in FORMS]
 ON_M7 = [form for core, form in IMAGES if core == "cortex-m7"]
 TICK_NS = 1_000_000
 WAKE_UP_NS = 50_000  # time in which the task wakes up when it is due
@@ -29,8 +30,9 @@ LATEST_NS = {"freertos": WAKE_UP_NS, "freertos-tick": TICK_NS + WAKE_UP_NS}
 
 @pytest.mark.parametrize("core", BUILDS)
 def test_with_a_kernel_there_are_images_and_without_there_are_none(core: str) -> None:
-    kernel = configured(core, "FREERTOS_KERNEL_PATH")
-    assert all(built(core, form) for form in FORMS) == bool(kernel), f"{core}: {kernel or 'no kernel'}"
+    for form, path in KERNELS.items():
+        kernel = configured(core, path)
+        assert built(core, form) == bool(kernel), f"{core}, {form}: {kernel or 'no kernel'}"
 
 
 @pytest.mark.parametrize(("core", "form"), IMAGES)
@@ -44,9 +46,9 @@ def test_waits_end_at_the_next_tick_and_with_an_alarm_at_once(core: str, form: s
     assert max(late_ns) <= LATEST_NS[form], done.stderr
 
 
-@pytest.mark.parametrize("core", [core for core, form in IMAGES if form == "freertos"])
-def test_an_urgent_task_waits_for_one_section_and_one_above_the_ceiling_for_none(core: str) -> None:
-    words = qemu(core, "freertos/locked_lanes", "-icount", "shift=5,sleep=off")
+@pytest.mark.parametrize(("core", "form"), [(core, form) for core, form in ON_KERNELS if form != "freertos-tick"])
+def test_an_urgent_task_waits_for_one_section_and_one_above_the_ceiling_for_none(core: str, form: str) -> None:
+    words = qemu(core, f"{form}/locked_lanes", "-icount", "shift=5,sleep=off")
     done = subprocess.run(words, capture_output=True, text=True, timeout=LIMIT_S, check=False)
     assert done.returncode == 0, f"broken promise {done.returncode} (tests/images/locked_lanes/main.c)\n{done.stderr}"
     assert "steer at most ns" in done.stderr
@@ -66,7 +68,7 @@ def test_opening_and_closing_a_hundred_times_leaves_the_heap_as_it_was(core: str
     print(output)
 
 
-@pytest.mark.parametrize(("core", "form"), IMAGES)
+@pytest.mark.parametrize(("core", "form"), ON_KERNELS)
 def test_nothing_is_lost_when_the_agent_is_killed(core: str, form: str, tmp_path: Path) -> None:
     code, found, output = exchange(("--image", str(image(core, f"{form}/exchange"))), tmp_path, 2)
     assert code == 0, output

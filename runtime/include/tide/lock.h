@@ -53,8 +53,8 @@ typedef struct tide_lock_port {
                     returns TIDE_ERROR_LOCK_CEILING */
 } tide_lock_port_t;
 
-/* Lock functions of this platform: for threads or tasks of POSIX, NuttX, FreeRTOS and Zephyr, or lanes of a Cortex-M by
- * BASEPRI. Ports with one lane have no lock functions, because they need none. */
+/* Lock functions of this platform: for threads or tasks of POSIX, NuttX, FreeRTOS, Zephyr and ThreadX, or lanes of a
+ * Cortex-M by BASEPRI. Ports with one lane have no lock functions, because they need none. */
 const tide_lock_port_t *tide_port_locks(void);
 
 typedef struct tide_lock_waiter tide_lock_waiter_t;

@@ -32,11 +32,11 @@ typedef struct tide_link_address {
   uint8_t *storage; /* custom link on a port whose tasks have no heap: memory of TIDE_CUSTOM_LINK_STORAGE_BYTES(mtu)
                        bytes, valid until the link is closed; not needed on POSIX */
   size_t storage_bytes;
-  /* POSIX, FreeRTOS, Zephyr, NuttX: priority of the link's thread, in the numbers used for lanes (SCHED_FIFO on POSIX).
-   * The thread acts as the daemon's interrupt context. 0: the highest, so no lane delays an acknowledgment or the start
-   * of a frame. TIDE_LINK_PRIORITY_INHERIT: the scheduling of the thread that opens the link. If the system refuses the
-   * priority, the thread also has the inherited scheduling, and thread_status of the link's counters reports the
-   * refusal. POSIX: needs CAP_SYS_NICE or an rtprio limit (ulimit -r). */
+  /* POSIX, FreeRTOS, Zephyr, NuttX, ThreadX: priority of the link's thread, in the numbers used for lanes (SCHED_FIFO
+   * on POSIX). The thread acts as the daemon's interrupt context. 0: the highest, so no lane delays an acknowledgment
+   * or the start of a frame. TIDE_LINK_PRIORITY_INHERIT: the scheduling of the thread that opens the link. If the
+   * system refuses the priority, the thread also has the inherited scheduling, and thread_status of the link's counters
+   * reports the refusal. POSIX: needs CAP_SYS_NICE or an rtprio limit (ulimit -r). */
   int thread_priority;
   /* UDP on POSIX: how long a caller that waits for the agent may poll before it sleeps, in microseconds. Such a caller
    * waits for a ping, an acknowledgment or the creation of an entity. Neither the lanes of an executor nor the link's

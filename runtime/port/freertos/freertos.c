@@ -64,20 +64,8 @@ int64_t tide_kernel_now_ns(void *context) {
   return tide_freertos_clock_ns();
 }
 #else
-/* In the critical section, so that a wrap of the tick counter is counted once and in order. Exact even if a tick is not
- * a whole number of nanoseconds. */
-int64_t tide_kernel_now_ns(void *context) {
-  static TickType_t last;
-  static uint64_t rounds; /* wraps of the tick counter, in ticks */
-  const uint64_t rate = (uint64_t)configTICK_RATE_HZ;
-  const uintptr_t state = tide_kernel_enter(context);
-  const TickType_t now = TIDE_FREERTOS_IN_INTERRUPT() ? xTaskGetTickCountFromISR() : xTaskGetTickCount();
-  if (now < last) rounds += (uint64_t)portMAX_DELAY + 1u;
-  last = now;
-  const uint64_t ticks = rounds + now;
-  tide_kernel_exit(context, state);
-  if ((uint64_t)SECOND_NS % rate == 0u) return (int64_t)(ticks * ((uint64_t)SECOND_NS / rate));
-  return (int64_t)(ticks / rate * (uint64_t)SECOND_NS + ticks % rate * (uint64_t)SECOND_NS / rate);
+uint64_t tide_kernel_ticks(void) {
+  return TIDE_FREERTOS_IN_INTERRUPT() ? xTaskGetTickCountFromISR() : xTaskGetTickCount();
 }
 #endif
 

@@ -123,8 +123,6 @@ void tide_freertos_alarm(void);
 void tide_freertos_switched_in(void);
 #endif
 
-#define TIDE_TICK_NS (INT64_C(1000000000) / (int64_t)configTICK_RATE_HZ)
-
 #ifdef __cplusplus
 }
 #endif

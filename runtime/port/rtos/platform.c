@@ -2,6 +2,23 @@
 /* Events of a kernel with tasks, for tasks and interrupts alike, and waits with exact deadlines. */
 #include "rtos.h"
 
+#ifdef TIDE_KERNEL_TICK_HZ
+/* In the critical section, so that a wrap of the tick counter is counted once and in order. Exact even if a tick is not
+ * a whole number of nanoseconds. */
+int64_t tide_kernel_now_ns(void *context) {
+  static uint64_t last, rounds; /* rounds: wraps of the tick counter, in ticks */
+  const uint64_t rate = (uint64_t)TIDE_KERNEL_TICK_HZ, second_ns = 1000000000u;
+  const uintptr_t state = tide_kernel_enter(context);
+  const uint64_t now = tide_kernel_ticks();
+  if (now < last) rounds += (uint64_t)TIDE_KERNEL_TICK_MAXIMUM + 1u;
+  last = now;
+  const uint64_t ticks = rounds + now;
+  tide_kernel_exit(context, state);
+  if (second_ns % rate == 0u) return (int64_t)(ticks * (second_ns / rate));
+  return (int64_t)(ticks / rate * second_ns + ticks % rate * second_ns / rate);
+}
+#endif
+
 /* ---- waits by one alarm ---- */
 
 #if TIDE_KERNEL_ALARM

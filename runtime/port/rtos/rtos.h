@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The port for kernels with tasks: functions that a kernel must provide, and those that the port provides.
  *
- *   platform.c   events, waits that end at their time   FreeRTOS, Zephyr; NuttX has the portable form of port/posix
- *   lanes.c      a task for each lane, locks, budgets   all three
- *   link.c       a task that polls the session          FreeRTOS, Zephyr; NuttX has two threads on a device
+ *   platform.c   events, waits that end at their time   all but NuttX, which has the portable form of port/posix
+ *   lanes.c      a task for each lane, locks, budgets   all
+ *   link.c       a task that polls the session          all but NuttX, which has two threads on a device
  *
- * Each kernel has a folder next to this one. It contains an adaptor (freertos.c, zephyr.c, nuttx.c), which defines the
- * functions below, and a header tide_kernel.h, which defines:
+ * Each kernel has a folder next to this one. It contains an adaptor (freertos.c, zephyr.c, nuttx.c, threadx.c), which
+ * defines the functions below, and a header tide_kernel.h, which defines:
  *
  *   TIDE_KERNEL_LANES             maximum number of lanes of one executor
  *   TIDE_KERNEL_ONE_SET           1: stacks are static, so lanes of one executor at a time
  *   TIDE_KERNEL_LANES_LOCK        1: one processor, and the scheduler can be locked (tide_platform_t.lanes_enter)
  *   TIDE_KERNEL_ALARM             1: waits end by tide_kernel_set_alarm_locked; 0: by the kernel's own time limits
+ *   TIDE_KERNEL_TICK_HZ           the clock is a counter of ticks: its rate, and the value before it wraps
+ *   TIDE_KERNEL_TICK_MAXIMUM
  *   TIDE_KERNEL_SETS_PRIORITY     0: the kernel cannot change priorities, so there are no locks
  *   TIDE_KERNEL_PRIORITY_*        LEAST and MOST of lanes, NORMAL (TIDE_SCHEDULING_NORMAL), LINK (of its task)
  *   TIDE_KERNEL_BUDGETS           1: lanes with TIDE_SCHEDULING_SPORADIC, on one processor; then also
@@ -42,7 +44,8 @@ extern "C" {
 
 /* Like the members of tide_platform_t; called from tasks and interrupts. Sections nest. A task that was woken within a
  * section gets the processor when the outermost section ends. */
-int64_t tide_kernel_now_ns(void *context);
+int64_t tide_kernel_now_ns(void *context); /* with TIDE_KERNEL_TICK_HZ instead: tide_kernel_ticks, in a section */
+uint64_t tide_kernel_ticks(void);
 uintptr_t tide_kernel_enter(void *context);
 void tide_kernel_exit(void *context, uintptr_t state);
 uintptr_t tide_kernel_lanes_enter(void *context); /* TIDE_KERNEL_LANES_LOCK */

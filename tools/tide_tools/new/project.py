@@ -194,7 +194,7 @@ def _fill(work: Path, name: str, board: Board) -> None:
         elif source.exists():
             shutil.copy2(source, work / board.runtime / part)
     for origin, target in board.folders:
-        shutil.copytree(ROOT / origin, work / target, ignore=shutil.ignore_patterns("CMakeLists.txt"))
+        shutil.copytree(ROOT / origin, work / target, ignore=shutil.ignore_patterns("CMakeLists.txt", "tx_user.h"))
     for origin, target in board.files:
         (work / target).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / origin, work / target)

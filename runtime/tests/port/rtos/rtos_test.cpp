@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The port for kernels (runtime/port/rtos) with each adaptor, on the fake kernel: events, waits, lanes, locks,
-// budgets and the link's task behave the same on FreeRTOS, Zephyr and NuttX.
+// budgets and the link's task behave the same on FreeRTOS, Zephyr, NuttX and ThreadX.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,8 +13,12 @@
 #include "fake_kernel.h"
 #include "seeds.h"
 
-#if defined(TIDE_FREERTOS_H)
-[[maybe_unused]] constexpr int64_t RESOLUTION_NS = TIDE_KERNEL_ALARM ? 0 : TIDE_TICK_NS + 1;
+#if defined(TIDE_FREERTOS_H) || defined(TIDE_THREADX)
+#ifdef TIDE_KERNEL_TICK_HZ
+constexpr int64_t RESOLUTION_NS = 1'000'000'000 / int64_t{TIDE_KERNEL_TICK_HZ} + 1;
+#else
+[[maybe_unused]] constexpr int64_t RESOLUTION_NS = 0;
+#endif
 [[maybe_unused]] constexpr int64_t SLACK_NS =
     300'000;  // tolerance of budgets at both ends of a window: a step, and the delay of the budget keeper
 #define RUNS_EVENTS 1
@@ -316,15 +320,24 @@ TEST_F(Rtos, WhenOneLaneCannotBeNoneRuns) {
   tide_lane_t elsewhere = lane_of(TIDE_SCHEDULING_FIFO, 1);
   elsewhere.settings.processor = TIDE_ON_PROCESSOR(7);
   EXPECT_LT(refusal(elsewhere), 0);
-#if !defined(TIDE_ZEPHYR)  // the port's threads are static
+#if !TIDE_KERNEL_ONE_SET
   machine.task_limit = machine.tasks.size();
   EXPECT_EQ(refusal(lane_of(TIDE_SCHEDULING_FIFO, 2)), TIDE_ERROR_FULL);
-#else
-  EXPECT_EQ(refusal(lane_of(TIDE_SCHEDULING_FIFO, 2, CONFIG_TIDE_LANE_STACK_BYTES + 1)), TIDE_ERROR_UNSUPPORTED);
+#else  // stacks are static
+  EXPECT_EQ(refusal(lane_of(TIDE_SCHEDULING_FIFO, 2, 4097)), TIDE_ERROR_UNSUPPORTED);
 #endif
   std::array<tide_lane_t, TIDE_KERNEL_LANES + 1> many{};
   EXPECT_EQ(run(many, [](size_t) { ADD_FAILURE() << "it runs"; }), TIDE_ERROR_FULL);
 }
+
+#if defined(TIDE_THREADX)
+TEST_F(Rtos, LanesInRoundRobinHaveTimeSlices) {
+  std::array<tide_lane_t, 2> lanes{lane_of(TIDE_SCHEDULING_FIFO, 2), lane_of(TIDE_SCHEDULING_ROUND_ROBIN, 2)};
+  EXPECT_EQ(run(lanes, [](size_t) {}), TIDE_OK);
+  EXPECT_EQ(machine.tasks[1]->policy, 0);
+  EXPECT_EQ(machine.tasks[2]->policy, 1);
+}
+#endif
 
 TEST_F(Rtos, ALaneThatMayRunNormallyRuns) {
   std::array<tide_lane_t, 1> lanes{lane_of(TIDE_SCHEDULING_DEADLINE, 1)};
