@@ -14,17 +14,15 @@ namespace {
 using namespace tide::analysis;
 
 constexpr const char *kUsage =
-    "tide-hunt --list                 list what can be hunted\n"
-    "tide-hunt QUARRY [NAME=VALUE...] hunt a bound with random systems; names: first, count (seeds), schedules (of "
-    "each\n"
-    "    system), climbs (changes after them)\n"
-    "tide-hunt --twins [NAME=VALUE...] hunt bounds that are broken on purpose: each must be caught\n"
+    "tide-hunt --list                  list the bounds that can be tested\n"
+    "tide-hunt BOUND [NAME=VALUE...]   compare a bound with schedules of random systems; names: first, count (seeds),\n"
+    "    schedules (of each system), climbs (changes tried after them)\n"
+    "tide-hunt --twins [NAME=VALUE...] test deliberately wrong bounds (mutants): each must be detected\n"
     "tide-hunt --tightness ANALYSIS UTILISATION FIRST COUNT TRIES\n"
     "    search directed schedules of chain sets of the published size (4 threads, 5 chains of 10\n"
     "    callbacks), TRIES for each chain\n"
     "\n"
-    "Ends with 0 if nothing exceeded its bound (--twins: if every one was caught), 1 if not, 2 if it was asked "
-    "wrongly.\n";
+    "Exit status: 0 nothing exceeded its bound (--twins: every mutant was detected), 1 otherwise, 2 wrong arguments.\n";
 
 bool set(Campaign &campaign, const std::string &word) {
   const size_t equals = word.find('=');

@@ -25,34 +25,35 @@ using tide::line::Settings;
 constexpr char kHelp[] =
     R"(tide-line: two pseudo terminals joined as a serial cable with a baud rate.
 
-Prints {"a": PATH, "b": PATH}, the terminals of the two ends, and passes bytes until SIGTERM or SIGINT; then, and at
-each SIGUSR1, prints its counters as a line of JSON. SIGUSR2 unplugs the cable and plugs it in again; two that come
-before the first was taken are one, so who must be sure looks at "unplugged" (0 or 1) in the counters.
+Prints the terminals of the two ends as {"a": PATH, "b": PATH}, and forwards bytes until SIGTERM or SIGINT. Then, and at
+each SIGUSR1, it prints its counters as a line of JSON. SIGUSR2 unplugs the cable, or plugs it in again. Two signals in
+quick succession may count as one; the counter "unplugged" shows the state (0 or 1).
 
   tide-line --baud 115200 --link-a robot.tty --link-b host.tty
   tide-line --frame-loss 0.01 --seed 7
   tide-line --cut-after 5 --cut-for 2
 
-  --baud N             bits a second (115200); a byte is 10 bits (8N1), both directions at once
-  --link-a PATH        symbolic links to the terminals, removed at the end
+  --baud N             bits per second (115200); a byte takes 10 bits (8N1); both directions are independent
+  --link-a PATH        symbolic link to the terminal of an end; removed when the program ends
   --link-b PATH
-  --queue N            bytes a sender's driver holds before it pushes back (4096)
-  --trigger N          bytes come together, as from a UART's FIFO, up to N, never beyond the end of a frame (8);
-                       1: each at its own time, for several times the processor time
-  --priority N         SCHED_FIFO priority, if permitted (80); 0: leave it
+  --queue N            bytes that a sender's driver buffers before it blocks (4096)
+  --trigger N          largest number of bytes that are delivered together, as from a UART's FIFO, never beyond the end
+                       of a frame (8); 1: each byte at its own time, which takes several times the processor time
+  --priority N         SCHED_FIFO priority, if permitted (80); 0: normal scheduling
   --exit-on-eof        end when standard input ends
-  --log FILE           at the end, write when each frame passed (the first 100,000 each way), one line of JSON each
+  --log FILE           file to which the times of the first 100,000 frames in each direction are written at the end, one
+                       line of JSON for each frame
 
-Faults, all drawn from --seed N (1); each also with -a-to-b or -b-to-a at its end for one direction only:
-  --byte-loss P        a byte vanishes with probability P
-  --bit-flip P         one bit of a byte is turned with probability P
-  --frame-loss P       everything from a flag (0x7E) to the next vanishes with probability P
-  --first-loss P       the first transmission of a reliable XRCE message of 64 bytes or more breaks off with probability
-                       P, its repetitions pass; one draw for all that are sent within 200 ms
-  --noise P            a random byte comes before a flag with probability P
-  --max-delay SECONDS  a frame comes up to so much later, in order
-  --cut-after SECONDS  nothing passes from then on
-  --cut-for SECONDS    for so long (for ever)
+Faults, all drawn from --seed N (1). With the suffix -a-to-b or -b-to-a an option applies to one direction only:
+  --byte-loss P        probability that a byte is lost
+  --bit-flip P         probability that one bit of a byte is flipped
+  --frame-loss P       probability that everything from a flag (0x7E) to the next flag is lost
+  --first-loss P       probability that the first transmission of a reliable XRCE message of 64 bytes or more is cut off;
+                       repetitions pass; messages sent within 200 ms share one draw
+  --noise P            probability of a random byte before a flag
+  --max-delay SECONDS  longest additional delay of a frame; frames stay in order
+  --cut-after SECONDS  time after which the cable is cut
+  --cut-for SECONDS    duration of the cut (for ever)
 )";
 
 enum class Fault { kByteLoss, kBitFlip, kFrameLoss, kFirstLoss, kNoise, kMaxDelay, kCutAfter, kCutFor };

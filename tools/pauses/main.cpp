@@ -27,18 +27,18 @@
 namespace {
 
 constexpr char kHelp[] =
-    R"(tide-pauses: when a processor of this machine stood still.
+    R"(tide-pauses: detects when the processors of this machine pause.
 
-A thread on each processor, above all others, wants to be woken every 0.25 ms. If it is woken more than 0.25 ms late,
-the processor was not there: a virtual machine's host gave it to somebody else, or the kernel or firmware held it. Prints
-{"event": "watching"}, and at SIGTERM, SIGINT or the end of standard input all pauses, from when until when, as a line of
-JSON. Pauses of less than 0.5 ms can fall between two looks. Costs about 1 % of each processor; in a virtual machine,
-where each timer goes through the host, 8 % were measured. The line also says how much it was (own_ns, in ns).
+A thread on each processor, with the highest priority, wakes every 0.25 ms. A wake-up that is more than 0.25 ms late is a
+pause: a virtual machine's host has given the processor to another guest, or the kernel or firmware has held it. Prints
+{"event": "watching"}, and at SIGTERM, SIGINT or the end of standard input a line of JSON with the start and end of every
+pause. Pauses shorter than 0.5 ms may be missed. Each thread takes about 1 % of its processor; 8 % were measured in a
+virtual machine in which each timer goes through the host. The line has the time taken (own_ns, in ns).
 
-As long as it runs, processors do not go to sleep where the system lets it ask for that (/dev/cpu_dma_latency): a
-processor that must be woken first is late for everybody.
+Where the system permits it (/dev/cpu_dma_latency), processors do not sleep meanwhile, because waking a sleeping
+processor delays all threads.
 
-  --priority N    SCHED_FIFO priority (99), or the highest that the user's limit allows; without the right to any the
+  --priority N    SCHED_FIFO priority (99), or the highest that the user's limit permits. If none is permitted, the
                   program ends with status 1
 )";
 

@@ -123,8 +123,8 @@ def check(
 ) -> None:
     """Bound every chain of a system before it runs.
 
-    Exit status: 0 every deadline is guaranteed; 1 a deadline is not guaranteed; 2 the system cannot be checked; 3 every
-    deadline is guaranteed or, over a link with measured delays, met with the probability that the description requires.
+    Exit status: 0 every deadline is guaranteed; 1 a deadline is not guaranteed; 2 the system cannot be checked; 3
+    deadlines over links with measured delays are met with the required probability, all others are guaranteed.
 
     Examples:
 

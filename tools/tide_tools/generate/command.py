@@ -44,7 +44,8 @@ def generate(
         typer.Option("--capacity", help="Capacity of one member, PACKAGE/msg/NAME.MEMBER=COUNT; may be repeated."),
     ] = None,
     capacities: Annotated[
-        Path | None, typer.Option("--capacities", help="File of capacities in TOML: string, sequence, [capacity].")
+        Path | None,
+        typer.Option("--capacities", help="TOML file with the keys string and sequence and the table capacity."),
     ] = None,
     registry: Annotated[
         bool, typer.Option("--registry", help="Write a table of all types, too, for selection at run time.")

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run a description in virtual time, with every check on."""
+"""Run a description in virtual time, with all invariants checked."""

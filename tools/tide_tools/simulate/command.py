@@ -39,7 +39,7 @@ def simulate(
     out: Annotated[Path | None, typer.Option(help="Folder for results.json.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
-    """Run a description on the shipped runtime in exact virtual time, with every check on.
+    """Run a description on the shipped runtime in exact virtual time, with all invariants checked.
 
     Each run draws the start of each chain, execution times and delays of the agent within the limits of the
     description.

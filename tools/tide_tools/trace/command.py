@@ -159,7 +159,7 @@ def describe(
     A running system shows nodes, topics, services, QoS, rates and sizes; an agent of tide its links; and a board with
     tide_rclc_diagnostics_init its chains, levels, periods and execution times. A trace shows which callback publishes
     what, and execution times. Each number in the description is followed by its source: measured, stated by a program,
-    or guessed. tide check counts the guesses and guarantees nothing upon them.
+    or guessed. tide check counts the guesses, and guarantees no deadline while there are any.
 
     Exit status: 0 success; 2 there was no chain.
 
