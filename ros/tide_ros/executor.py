@@ -172,7 +172,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         self._some_lazy = False
         self._priorities: dict[Any, int] = {}
         self._chains: list[Chain] = []
-        self._told: list[tuple[Chain, int]] = []  # callbacks of no node that were reported
+        self._told: list[tuple[Chain, int]] = []  # reported callbacks without a node, by chain and index
         # (time of the next check, work that awaits something other than an rclpy future)
         self._again: list[tuple[int, Work]] = []
         self._strays: list[Work] = []  # ready work whose node was removed

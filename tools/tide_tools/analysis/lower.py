@@ -498,7 +498,7 @@ def rtps_loads(system: System, board: str, link: RtpsLink, interrupt_ns: int, lo
                 if is_to:  # the preceding ACKNACK may still wait for more urgent datagrams
                     acknack_bytes, late_ns = _CONTROL_BYTES, late_ns + period_ns
                 loads += _rtps_load(interrupt_ns, period_ns, acknack_bytes, late_ns) * chain.burst * count
-                if losses:  # in 20 ms two requests, the second one without a HEARTBEAT, and an ACKNACK for each repair
+                if losses:  # every 20 ms: two requests, the second without a HEARTBEAT; an ACKNACK for each repair
                     again_bytes = _rtps_payload(system, sent) if is_from else _CONTROL_BYTES
                     repairs = _rtps_load(2 * interrupt_ns, _RETRY_NS, again_bytes, network_ns + _RETRY_NS)
                     repairs += _rtps_load(interrupt_ns, _RETRY_NS, acknack_bytes, network_ns + _RETRY_NS)
@@ -507,7 +507,7 @@ def rtps_loads(system: System, board: str, link: RtpsLink, interrupt_ns: int, lo
 
 
 def _rtps_payload(system: System, sent: Publication | Request | Reply) -> int:
-    """Payload of a datagram with this sample, with the HEARTBEAT that may go with it."""
+    """Payload of a datagram with this sample and, if it is reliable, a HEARTBEAT."""
     related_bytes = 0 if isinstance(sent, Publication) else _RELATED_BYTES
     payload_bytes = (sent.payload_bytes or 0) + related_bytes
     return -(-payload_bytes // 4) * 4 + _HEARTBEAT_BYTES if _is_reliable(system, sent) else payload_bytes

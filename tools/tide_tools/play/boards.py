@@ -267,8 +267,9 @@ def drawn_slots(link: Line | Network, fair: bool, source: random.Random) -> Slot
 
 @dataclass(frozen=True)
 class BoardsRun:
-    """All values that may differ between two runs of a description. slots: by board; None: its delays are not measured
-    ones. fair: measured delays come as often as described."""
+    """All values that may differ between two runs of a description. slots: for each board, the measured delays over
+    time; None: its delays are not measured. fair: each measured delay is drawn with its described probability; false:
+    all delays equally often."""
 
     phases_ns: tuple[int, ...]
     executions_ns: tuple[tuple[int, ...], ...]  # by chain and callback

@@ -239,8 +239,8 @@ class HostPlayer:
         return own_and_others(ran, self._timer_of[worst.chain], self._on_path[worst.chain])
 
     def _drawn_priorities(self) -> tuple[int, ...]:
-        """The priorities of callbacks in a run. On an executor with any order they are random, because this order is
-        one of those that the bounds allow; in a queue, they are equal."""
+        """The priorities of callbacks in a run. On an executor whose order is unknown they are random, because the
+        bounds allow any order; on an executor with a queue they are equal."""
         orders = [self._orders.get(callback.executor) for callback in self._callbacks]
         return self._as_one(
             [

@@ -62,7 +62,8 @@ def _times() -> tuple[float, dict[str, float]]:
 
 
 def of_threads(process: int, name: str) -> list[Path]:
-    """This file of each thread in /proc. Empty if the process has ended, also if it ends during the call."""
+    """The file `name` of each thread of the process in /proc. Empty if the process has ended, also if it ends during
+    the call."""
     with suppress(OSError):
         return list(Path(f"/proc/{process}/task").glob(f"*/{name}"))
     return []

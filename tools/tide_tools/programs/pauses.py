@@ -53,7 +53,7 @@ def pauses_of(told: dict[str, Any] | None) -> list[Span]:
 
 def pauses_told(told: dict[str, Any], from_ns: int, until_ns: int) -> dict[str, Any]:
     """The number and the lengths of the processors' pauses from from_ns to until_ns, for results.json. look_ns: the
-    processor time that tide-pauses itself takes in each step, on average on the processor where that is most."""
+    average processor time that tide-pauses itself takes in each step, on the processor where it takes most."""
     lengths = [after - before for before, after in pauses_of(told) if after > from_ns and before < until_ns]
     share = sum(lengths) / max(1, (until_ns - from_ns) * len(told["processors"]))
     return {

@@ -198,7 +198,7 @@ class Run(_Entry):
 
     @property
     def refuted(self) -> list[str]:
-        """Chains with an undisturbed instance that exceeded its bound by more than the watch of pauses takes and a run
+        """Chains with an undisturbed instance that exceeded its bound by more than tide-pauses takes plus what a run
         tolerates, each with the board up to which it was measured. Either the bound is wrong, or a premise that cannot
         be observed here does not hold."""
         watch = {"look_ns": 0, "step_ns": 1} | (self.evidence.get("pauses") or {})  # older results do not have them

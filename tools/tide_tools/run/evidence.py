@@ -175,10 +175,10 @@ BREAK_NS = 1_000_000  # in a shorter break between two callbacks, the executor w
 
 def board_starts(runs: Mapping[str, Sequence[tuple[str, int | None, int, int]]], lines: Lines) -> Evidence:
     """Delays of timers and of answers on an idle processor. runs: for each board, every run of a callback as (chain,
-    release, start, end); the release is None if a message started the run. The result has by chain start_late_ns, the
-    greatest delay of a timer that expired while no callback ran and no frame arrived. By board it has taken_by, the
-    greatest wait of an answer for its callback if the answer was the only frame since the last callback ended; and
-    taken_most, the greatest wait of an answer that may also have waited for other frames."""
+    release, start, end); the release is None if a message started the run. Returns by chain start_late_ns, the greatest
+    delay of a timer that expired while no callback ran and no frame arrived; by board taken_by, the greatest wait of an
+    answer for its callback if the answer was the only frame since the last callback ended; and by board taken_most, the
+    greatest wait of an answer that may also have waited for other frames."""
     late: dict[str, int] = {}
     sure: dict[str, int] = {}
     most: dict[str, int] = {}

@@ -795,7 +795,8 @@ _BOARD_POLICIES, _HOST_EXECUTORS = get_args(BoardPolicy), get_args(HostExecutor)
 
 
 def _policy(system: System, executor: Executor, path: Path) -> Iterator[Finding]:
-    """Checks that the policy is one of the executor's place, and fits its lanes, groups and scheduling."""
+    """Checks that the policy exists where the executor runs (board or host), and fits its lanes, groups and
+    scheduling."""
     places = {"mcu": ("a board", _BOARD_POLICIES), "host": ("the host", _HOST_EXECUTORS)}
     where, known = places[executor.where]
     if executor.policy is not None and executor.policy not in known:

@@ -66,8 +66,8 @@ def with_servers(system: System) -> System:
 
 def with_threads(system: System) -> System:
     """The system in which each thread of a callback_isolated executor is an executor with one lane: a thread for each
-    group, and one for each callback without a group. Their names begin with the executor's, which remains, without
-    callbacks. Servers are in groups, as by `with_servers`. Further calls change nothing."""
+    group, and one for each callback without a group. The threads' names begin with the name of the executor, which
+    remains, without callbacks. Servers are in groups, as by `with_servers`. Further calls change nothing."""
     if not any(one.policy == "callback_isolated" for one in system.executors):
         return system
     system = with_servers(system)
@@ -89,7 +89,7 @@ def with_threads(system: System) -> System:
 
 
 def described_executor_of(thread: str) -> str:
-    """The name of the executor to which a thread belongs that `with_threads` has made, or the name itself."""
+    """The name of the executor to which a thread of `with_threads` belongs; any other name is returned unchanged."""
     return thread.partition(_MARK)[0]
 
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a system.toml from callbacks that were seen, and reads the callbacks of a trace of ros2_tracing, which shows
-what each callback publishes and which callbacks receive it. (tide_tools.trace.listen sees those of a running system.)
+"""Makes a system.toml from observed callbacks, and reads the callbacks of a trace of ros2_tracing, which shows what
+each callback publishes and which callbacks receive it. (tide_tools.trace.listen observes those of a running system.)
 
 In a trace, a pointer identifies an object only together with its process. Execution times are measured from the start
 of a callback to its end, including preemption; a margin is added, because the worst case was hardly observed. The
 description says of each number whether it was measured, stated or guessed, and entries with a guess have the source
-"guessed", for which tide check guarantees nothing."""
+"guessed". tide check guarantees no deadline while there are such entries."""
 
 from __future__ import annotations
 
@@ -120,11 +120,11 @@ class Stated:
 
 @dataclass(eq=False)
 class Callback:
-    """A callback that was seen. process: what identifies its executor. runs: how often its time was measured; 0: the
-    time is unknown. measured: what the time is, if it is not the time from start to end. rate: how period_ns was found,
-    of a callback that begins a chain; an event begins it if is_event is set. way: why it is taken to publish what it
-    publishes; empty: this was seen. level: of a board's callback; 0: its program declares no chain for it; -1: it is
-    the least urgent."""
+    """An observed callback. process: identifies its executor. runs: number of runs whose time was measured; 0: the time
+    is unknown. measured: what was measured, if not the time from start to end. rate: how period_ns was found, if the
+    callback begins a chain. is_event: an event, not a timer, begins the chain. way: why it is assumed to publish its
+    topics; empty: this was observed. level: of a callback on a board; 0: its program declares no chain for it; -1: it
+    is the least urgent."""
 
     process: Hashable
     label: str
@@ -180,7 +180,7 @@ def parts_of(service: str) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Place:
-    """An executor of the description. more: further lines of its entry."""
+    """An executor of the description. more: lines to append to its entry."""
 
     name: str
     where: str
@@ -322,7 +322,8 @@ class _Chain:
 
     @property
     def stated(self) -> Stated | None:
-        """The declaration of the most urgent of its own callbacks."""
+        """The declaration of the most urgent callback that this chain does not share with the chain from which it
+        branches."""
         found = [one.stated for one in self.callbacks if one.stated is not None]
         return max(found, key=lambda one: one.level, default=None)
 

@@ -58,8 +58,8 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class Arrival:
-    """A received message. at_ns: when it was published. number: by its publisher, if the topic has only one; else 0.
-    delay_ns: until DDS had it here."""
+    """A received message. at_ns: time of publishing. number: the publisher's sequence number; 0 if the topic has
+    several publishers. delay_ns: time until DDS on this machine received the message."""
 
     at_ns: int
     number: int
@@ -195,8 +195,8 @@ class Listener:
             self._context.shutdown()
 
     def is_done(self, seconds: float) -> bool:
-        """True after this time, when the tables of all boards are complete and the topics that have messages have
-        enough, or nothing of this grows any more."""
+        """True when `seconds` have passed and either the tables of all boards are complete and each topic with messages
+        has enough of them, or nothing of this has grown for _GROWTH_S."""
         now_s = time.monotonic()
         self.seen.seconds = now_s - self._begun_s
         boards = self.seen.tellers()
@@ -457,13 +457,13 @@ _LEAST_INTERVALS = 3
 _REGULAR = 0.25  # share of the mean by which an interval of a timer may differ
 _MOSTLY = 0.9  # share of the intervals that must be regular, and of the messages that must be answered
 _SOON = 0.5  # share of the interval within which an answer comes
-_ROUND = 0.005  # a mean this close to whole milliseconds is taken as whole
+_ROUND = 0.005  # a mean within this distance of whole milliseconds is rounded
 
 
 @dataclass(frozen=True)
 class Rate:
-    """The intervals between the messages of a topic. period_ns: of the timer that publishes it; 0: none does, because
-    the intervals differ, or there were too few."""
+    """The intervals between the messages of a topic. period_ns: period of the timer that publishes it; 0: no timer,
+    because the intervals differ or are too few."""
 
     count: int
     mean_ns: int
@@ -480,7 +480,7 @@ def rate_of(arrivals: Sequence[Arrival]) -> Rate | None:
     """None: there were fewer than three intervals."""
     ordered = sorted(arrivals, key=lambda one: one.at_ns)
     steps = [(after.at_ns - before.at_ns, max(after.number - before.number, 1)) for before, after in pairwise(ordered)]
-    whole = [apart_ns for apart_ns, step in steps if step == 1]  # without those in which messages were lost
+    whole = [apart_ns for apart_ns, step in steps if step == 1]  # only the intervals without lost messages
     if len(whole) < _LEAST_INTERVALS:
         return None
     mean_ns = sum(apart_ns for apart_ns, _ in steps) // sum(step for _, step in steps)
@@ -496,7 +496,8 @@ def rate_of(arrivals: Sequence[Arrival]) -> Rate | None:
 
 @dataclass(frozen=True)
 class Answer:
-    """A topic that a node publishes soon after each message of another one. longest_ns: from message to message."""
+    """A topic that a node publishes soon after each message of another topic. longest_ns: the longest time between
+    these two messages."""
 
     node: str
     asked: str
@@ -513,13 +514,13 @@ class Answer:
 
 
 def answer_of(node: str, asked: str, answered: str, topics: Mapping[str, Topic]) -> Answer | None:
-    """None: the node does not publish one message after each message of the other topic, or so late that a timer of its
-    own is as likely."""
+    """The topic `answered` as the node's answer to `asked`. None: the node does not publish one message of it after
+    each message of `asked`, or so late that a timer of its own is as likely."""
     starts = sorted(one.at_ns for one in topics[asked].arrivals)
     ends = sorted(one.at_ns for one in topics[answered].arrivals)
     if len(starts) <= _LEAST_INTERVALS or len(ends) <= _LEAST_INTERVALS:
         return None
-    # The two topics may have been received from and until different times.
+    # The two topics may have been received during different intervals.
     ends = ends[bisect_left(ends, starts[0]) : bisect_left(ends, starts[-1]) + 1]
     if not ends:
         return None
@@ -992,7 +993,7 @@ class _Robot:
         return copies
 
     def _is_stated(self, answer: Answer) -> bool:
-        """True if a chain of a board's table leaves by the one topic and comes back by the other."""
+        """True if a chain in a board's table publishes the topic that is answered and receives the answer."""
         return any(
             owner.level == one.level > 0
             for table in self.tables.values()
@@ -1039,8 +1040,8 @@ class _Robot:
         return places, links.lines
 
     def _message(self, topic: str) -> Message:
-        """The longest message that was seen. Its reliability counts on the link: a board's publisher decides it, or a
-        board's subscription."""
+        """The longest observed message. Its reliability is that of the endpoint on a board, because it counts on the
+        link."""
         one = self.topics[topic]
         on_boards = [end.is_reliable for end in (*one.publishers, *one.subscribers) if end.node in self.boards]
         reliable = any(on_boards) if on_boards else all(end.is_reliable for end in one.publishers)
