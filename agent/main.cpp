@@ -388,8 +388,8 @@ Time seconds_of(const std::string &text) {
   throw std::runtime_error("--client-timeout: '" + text + "' is not a number of seconds");
 }
 
-// Options that may apply only to some clients. If several values apply to a client, the first one with a WHO is taken
-// or, if there is none, the one without; remaps of all matching rules are combined.
+// Options that may apply only to some clients. If several values apply to a client, the first one with a WHO applies,
+// or else the one without a WHO. Remaps of all matching rules are combined.
 class ClientOptions {
  public:
   explicit ClientOptions(const Arguments &arguments) : served_(arguments.serial) {

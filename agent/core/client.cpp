@@ -603,7 +603,7 @@ Time Client::poll(Time now) {
   const bool polls = sends && has_output();
   const Time transmitter_next = polls ? tide_transmitter_poll(&output_->transmitter(), now) : TIDE_FOREVER;
   const Time reading_next = sends ? readings_.next_ns() : TIDE_FOREVER;
-  if (announcement_.liveliness_ns != 0 && liveness_.is_probe_due(now)) output();  // creates it: probes leave through it
+  if (announcement_.liveliness_ns != 0 && liveness_.is_probe_due(now)) output();  // creates output_, which sends probes
   const Time probe_next = liveness_.poll(output_.get(), now);
   Time next = std::min({transmitter_next, reading_next, services_.next_ns(), probe_next, sweep_ns_});
   if (input_->is_stalled()) next = std::min(next, std::max(next_offer_ns(now), now + context_.limits.write_retry_ns));

@@ -52,7 +52,7 @@ class Liveness {
 
  private:
   void probe(Output &output);
-  Time due_ns() const;  // time of the next probe or, after the last one, of the verdict
+  Time due_ns() const;  // time of the next probe; after the last probe, time at which the client counts as silent
   Time silence_ns() const { return announced_ns_ != 0 ? announced_ns_ : timeout_ns_; }
 
   const Limits &limits_;
@@ -86,8 +86,8 @@ class Client {
   // Call this when the client opens its session again, or another one: streams restart, entities stay, and readers wait
   // for a new READ_DATA. If the session is the one that a client of tide opens next, it begins with the messages that
   // the client did not acknowledge in the old session. With any other session, the client may have restarted: waiting
-  // messages are dropped, and entities that the client does not create again are deleted later: if it has certainly
-  // restarted, even if it creates none.
+  // messages are dropped, and entities that the client does not create again are deleted later. If the client has
+  // certainly restarted, they are deleted even if it creates none.
   void resume(Endpoint endpoint, const Announcement &announcement, Time now);
 
   uint32_t key() const { return announcement_.key; }

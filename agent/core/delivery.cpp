@@ -376,7 +376,7 @@ void Readings::report_losses(Delivery &delivery, Output &output, Time now) {
     next_ns_ = std::min(next_ns_, std::max(delivery.tell_ns, now + context_.limits.write_retry_ns));
 }
 
-// Reports a sample that was too long in a line for the user, of which each topic gets at most one in ten seconds.
+// Reports a sample that was too long, in a line for the user: at most one line in ten seconds for each topic.
 void Readings::tell_too_large(Entity &entity, size_t bytes, bool is_reliable, Time now) {
   Delivery &delivery = *entity.delivery();
   if (!context_.event || now < delivery.line_ns) return;

@@ -92,7 +92,7 @@ class Notices {
  private:
   struct Told {
     uint64_t more = 0;   // number of occurrences since the last line
-    std::string last{};  // whom the last of them concerned
+    std::string last{};  // peer or client of the last occurrence
     Time since_ns = 0;
   };
   Sink sink_;

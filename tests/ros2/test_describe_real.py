@@ -119,14 +119,14 @@ def test_a_board_that_reports_its_chain(children: Children, tmp_path: Path) -> N
     )
     checked_at_once(file)
 
-    # The next run, with stand-ins: no instance that the host left alone is above its bound.
+    # The next run, with stand-ins: no undisturbed instance exceeds its bound.
     done = tide_apart("run", file, "--out", tmp_path / "played", "--periods", 8, "--domain", domain())
     (run,) = judged(done, tmp_path / "played")["runs"]
     for chain in run["chains"]:
         assert chain["samples"] >= 8 and chain["bound_ns"] is not None
         assert all(one["max_ns"] <= one["bound_ns"] for one in chain["undisturbed"] if one["samples"]), chain
 
-    # And with the programs themselves, by three lines.
+    # The same with the programs themselves, named by `command`.
     text = file.read_text(encoding="utf-8")
     own = {"peer": f"{program('telling_peer')} --serial {{device}} {' '.join(BOARD)}"}
     own |= {words[0]: f"{sys.executable} node.py {' '.join(words)}" for words in nodes}

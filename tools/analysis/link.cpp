@@ -111,8 +111,8 @@ constexpr time_ns kMostTimeNs = 1'000'000'000'000;        // about 17 minutes, s
 constexpr time_ns kMostPeriodNs = 1'000'000'000'000'000;  // eleven days, as for executors of the host (model.h)
 constexpr size_t kMostChains = 1000;
 constexpr int64_t kMostPayloadBytes = 1'000'000;
-constexpr int64_t kUnansweredQuestions = 8;  // PINGS_UNANSWERED_MAXIMUM: probes that the session sends half a silence
-                                             // apart before it gives up
+constexpr int64_t kUnansweredQuestions = 8;  // PINGS_UNANSWERED_MAXIMUM: unanswered probes, half a silence (silence_ns)
+                                             // apart, after which the session gives up
 constexpr int64_t kMostFragments = 15;       // of one message; the window of 16 frames holds them all and one frame
                                              // more
 
@@ -1119,8 +1119,8 @@ class LinkModel {
     return sum;
   }
 
-  // Longest time for which frames of the client's loads occupy the line in this direction. A frame may be sent or
-  // received at any time of its load's period, and later by late_ns if that is longer.
+  // Longest time for which frames of the client's loads occupy the line in this direction. A load's frame may be sent
+  // or received at any time within the load's period, or within late_ns if that is longer.
   Linear loads_on_line(Direction direction, time_ns window_ns) const {
     Linear sum;
     for (const ClientLoad &load : system_.client.loads) {

@@ -584,12 +584,12 @@ std::optional<Found> wait_sets_found(const Executor &executor, size_t index, Eff
 }
 
 // For a queue in order of arrival. An instance waits once for each of its callbacks: a turn is the time from the moment
-// at which this callback enters the queue to its end. The lane spends the first turn on the callback that runs at the
-// release and on what is in the queue, and each further turn on what has entered since the last one. In each turn at
-// most one callback of another instance runs, since it publishes the next one when it has started, behind the callback
-// of this turn. So in n turns, an instance that was pending at the release runs at most n + 1 successive callbacks: the
-// one that had started, and one in each turn. An instance that is released in turn m runs at most its first n - m. No
-// turn is longer than a callback ever waits and runs, counted from the start of a busy window.
+// at which this callback enters the queue to its end. In the first turn the lane runs the callback that has started
+// before the release, and what is in the queue; in each further turn, what has entered the queue in the preceding turn.
+// In each turn at most one callback of any other instance runs: its successor enters the queue behind the callback of
+// this turn. So in n turns, an instance that was pending at the release runs at most n + 1 successive callbacks: the
+// one that had started, and one in each turn. An instance that is released in turn m runs at most its first n - m
+// callbacks. No turn is longer than longest_turn_ns.
 class ArrivalOrder {
  public:
   ArrivalOrder(const Executor &executor, Effort &effort) : executor_(executor), supply_(executor.lanes()) {
@@ -597,8 +597,8 @@ class ArrivalOrder {
     if (!busy_ns) return;
     busy_ns_ = *busy_ns;
     turn_ns_ = longest_turn_ns(effort);
-    // An instance is pending for as long as its response at most, and each bound that is found from these responses
-    // lowers the next ones.
+    // An instance is pending for at most its response. So each bound that is found from these responses lowers the next
+    // bounds.
     for (const Chain &chain : executor.chains())
       responses_ns_.push_back(std::min(busy_ns_, multiply(turn_ns_, static_cast<time_ns>(chain.callbacks.size()))));
     bool lower = true;
@@ -629,8 +629,8 @@ class ArrivalOrder {
  private:
   static constexpr int kMostRounds = 20;
 
-  // A callback that enters the queue at an offset in a busy window ends when the lane has done everything released up
-  // to then. The longest time is found where a release adds to this work.
+  // A callback that enters the queue at an offset in a busy window ends when the lane has executed all instances
+  // released up to this offset. The longest such time occurs at an offset at which a release adds work.
   time_ns longest_turn_ns(Effort &effort) const {
     time_ns longest_ns = turn_ns(0);
     for (const Chain &chain : executor_.chains()) {
@@ -674,7 +674,7 @@ class ArrivalOrder {
     const size_t turns = entered_ns.size();
     time_ns counted = released(0);
     time_ns sum_ns = multiply(counted, longest_row_ns(chain, static_cast<time_ns>(turns) + 1, 0));
-    time_ns first_ns = 0;  // the first callbacks of an instance, of which there are fewer the later it is released
+    time_ns first_ns = 0;  // execution of the first callbacks of an instance; fewer of them, the later it is released
     std::vector<time_ns> firsts_ns{0};
     for (size_t place = 0; place < chain.callbacks.size() && place + 1 < turns; ++place)
       firsts_ns.push_back(first_ns += chain.callbacks[place].execution_ns);

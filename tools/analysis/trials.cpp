@@ -107,8 +107,8 @@ std::vector<double> uunifast(Random &random, size_t parts, double sum) {
 std::vector<double> dirichlet_rescale(Random &random, double sum, const std::vector<double> &limits) {
   const double room = std::accumulate(limits.begin(), limits.end(), 0.0);
   if (sum >= room) return limits;
-  // If the parts are distributed uniformly, so are their distances from the limits. Of these two points, the one with
-  // the smaller sum is drawn, because it violates limits less often.
+  // If the parts are distributed uniformly, so are their distances from the limits. Of the parts and these distances,
+  // those with the smaller sum are drawn, because they violate limits less often.
   const bool mirrored = room - sum < sum;
   const double drawn_sum = mirrored ? room - sum : sum;
   Rescale rescale(drawn_sum, limits);

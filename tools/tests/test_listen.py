@@ -54,7 +54,7 @@ def topic(
 
 
 def statuses(link: str = "serial /dev/ttyUSB0 921600", bits: str = "921600") -> Iterator[Status]:
-    """Those of an agent with one client."""
+    """The statuses of an agent with one client."""
     yield Status("tide_agent", "1 clients", "vm process 1", {"samples_to_dds": "1"})
     yield Status(f"tide_agent: link {link}", "serving", link, {"bits per second": bits})
     yield Status("tide_agent: client 000000C1", "connected", link, {"connected": "yes"})

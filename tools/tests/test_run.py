@@ -197,7 +197,7 @@ def test_time_without_a_processor_does_not_use_up_a_limit(
 
 
 def test_a_process_may_end_while_its_threads_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between the look at its folder and the reading of it."""
+    """It ends after its folder was listed and before its files are read."""
 
     def ended(folder: str | Path) -> Iterator[os.DirEntry[str]]:
         if Path(folder).name == "task":

@@ -69,16 +69,16 @@ extern const tide_rtps_agent_config_t tide_rtps_memory;
 #endif
 /* Called on the link's thread for each event of the participant (tide/rtps_participant.h): matches, lost samples,
  * samples that are too large, full tables. Without it, POSIX prints full tables, incompatible QoS and the first sample
- * of each endpoint that is too large on stderr; elsewhere only counters tell of them. */
+ * of each endpoint that is too large on stderr; elsewhere they are only counted. */
 #ifdef TIDE_RTPS_EVENT
 void TIDE_RTPS_EVENT(void *context, const tide_rtps_event_t *event);
 #else
 #define TIDE_RTPS_EVENT NULL
 #endif
-/* Returns the DSCP (0 to 63) of the datagrams of a level above 0, by which switches and Wi-Fi serve urgent traffic
- * first, and the program's own network stack where it has queues for them: for example 46 for levels above 100, else 0.
- * Without it every datagram has DSCP 0, as discovery always has. POSIX has a socket, with a buffer of its own, for each
- * of the first three DSCPs other than 0; further ones are sent with DSCP 0. */
+/* Returns the DSCP (0 to 63) of the datagrams of a level above 0, for example 46 for levels above 100, else 0. By the
+ * DSCP switches, Wi-Fi and network stacks with several queues serve urgent datagrams first. Without it every datagram
+ * has DSCP 0, as discovery always has. POSIX has a socket, with a buffer of its own, for each of the first three DSCPs
+ * other than 0; further ones are sent with DSCP 0. */
 #ifdef TIDE_RTPS_DSCP
 uint8_t TIDE_RTPS_DSCP(uint8_t level);
 #else

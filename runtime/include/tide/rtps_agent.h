@@ -78,7 +78,7 @@ typedef struct tide_rtps_input { /* a reader: for a subscription, a service's re
   tide_rtps_agent_topic_t *topic;
   tide_rtps_reader_t reader;
   struct tide_rtps_agent *agent;
-  uint16_t depth;   /* of a KEEP_LAST subscription; 0: another reader */
+  uint16_t depth;   /* history depth of a KEEP_LAST subscription; 0: any other reader */
   uint16_t request; /* id of the READ_DATA; 0: none received yet */
   uint8_t stream;
   uint8_t frames;  /* number of outbox frames that hold its samples */

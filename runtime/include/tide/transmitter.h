@@ -68,7 +68,7 @@ typedef struct tide_node {
   uint8_t stream;           /* 0 while free */
   uint8_t state;            /* internal to the transmitter */
   uint8_t size_class;
-  uint8_t account; /* account of its writer, below 32; or TIDE_NODE_* */
+  uint8_t account; /* account of its writer (below 32), TIDE_NODE_NO_WRITER or TIDE_NODE_OWN */
   tide_priority_t priority;
   uint16_t first_sequence; /* reliable: number of its first fragment, set when this fragment first leaves. Best effort:
                               time at which the node began to wait for its turn, in units of 2^20 ns */

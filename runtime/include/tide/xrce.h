@@ -234,11 +234,11 @@ typedef struct tide_xrce_locator {
 #define TIDE_XRCE_DISCOVERY_QUESTION_BYTES 16u
 #define TIDE_XRCE_DISCOVERY_ANSWER_BYTES 44u
 
-/* Write the query into room for TIDE_XRCE_DISCOVERY_QUESTION_BYTES. Returns its size in bytes. */
+/* Write the query into a buffer of TIDE_XRCE_DISCOVERY_QUESTION_BYTES. Returns its size in bytes. */
 size_t tide_xrce_put_discovery_question(uint8_t *bytes);
 /* True when a message is a discovery query; stores in *request the ids that the answer repeats. */
 bool tide_xrce_get_discovery_question(const uint8_t *bytes, size_t length, tide_xrce_request_t *request);
-/* Write an answer with one address into room for TIDE_XRCE_DISCOVERY_ANSWER_BYTES. Returns its size in bytes. */
+/* Write an answer with one address into a buffer of TIDE_XRCE_DISCOVERY_ANSWER_BYTES. Returns its size in bytes. */
 size_t tide_xrce_put_discovery_answer(uint8_t *bytes, const tide_xrce_info_t *info, tide_xrce_locator_t locator);
 /* Reads the first IPv4 address with a port from an answer of version 1; addresses of other kinds are skipped.
  * TIDE_ERROR_MALFORMED: not such an answer. TIDE_ERROR_NOT_FOUND: it has no such address. */

@@ -49,7 +49,7 @@ static void put_state(tide_cdr_t *cdr, const rcl_lifecycle_state_t *state) {
   put_text(cdr, state->label);
 }
 
-/* A transition and the states at its ends: a TransitionDescription, and the end of a TransitionEvent. */
+/* A transition with its start and goal states: a TransitionDescription, and the last part of a TransitionEvent. */
 static void put_transition(tide_cdr_t *cdr, const rcl_lifecycle_transition_t *transition) {
   tide_cdr_put_u8(cdr, (uint8_t)transition->id);
   put_text(cdr, transition->label);

@@ -2,13 +2,14 @@
 /* The receiving half of the daemon (tide/receiver.h): frames in slots, parsed once when they arrive, delivered when
  * they are the most urgent work.
  *
- * Invariants, tested by check: There is always a slot to fill. A slot is in the heap (`noted`) exactly when its frame
- * could be processed now: the slot is noted, or held and the next of its stream, or partly delivered; its frame waits
- * neither for memory nor for a full reader; and no other frame of its stream is being delivered. refresh_stream
- * restores this after any change. A slot that holds a frame is charged to the account of the frame's reader, or to
- * `nobody`. `free` counts the free slots, `owed` the reserved slots that are not in use. `free` is at least `owed`,
- * except for a while after an account was opened or closed. A noted frame has no effect on its stream or window before
- * its checksum is verified. At worst, a damaged header causes one useless request for a retransmission. */
+ * Invariants, tested by check: There is always a slot to fill. A slot is in the heap `noted` exactly when its frame
+ * could be processed now: its state is SLOT_NOTED, or SLOT_HELD with the next frame of its stream, or SLOT_PARTIAL; its
+ * frame waits neither for memory nor for a full reader; and no other frame of its stream is being delivered.
+ * refresh_stream restores this after any change. A slot that holds a frame is charged to the account of the frame's
+ * reader, or to `nobody`. `free` counts the free slots, `owed` the reserved slots that are not in use. `free` is at
+ * least `owed`, except for a while after an account was opened or closed. A noted frame has no effect on its stream or
+ * window before its checksum is verified. At worst, a damaged header causes one useless request for a retransmission.
+ */
 #include "tide/receiver.h"
 
 #include <string.h>

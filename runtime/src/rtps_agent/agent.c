@@ -349,7 +349,7 @@ static void end_sample(tide_rtps_agent_t *agent, tide_rtps_output_t *output, uin
   output->requests[number % writer->depth] = request;
 }
 
-/* The session has acknowledged the sample, or the writer has sent it, so only this event tells that it is lost. */
+/* The session has acknowledged the sample, or the writer has sent it, so only this event reports the loss. */
 static void tell_too_large(const tide_rtps_agent_t *agent, const tide_rtps_endpoint_t *local, tide_guid_t remote,
                            size_t length) {
   const tide_rtps_event_t event = {

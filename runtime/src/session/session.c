@@ -549,7 +549,7 @@ static tide_sample_t *remove_first_locked(tide_reader_t *reader) {
   return first;
 }
 
-/* True if the reader's first sample is older than a burst. */
+/* True if the reader's first sample arrived at least TIDE_BURST_NS ago. */
 static bool is_old_locked(tide_session_t *session, const tide_reader_t *reader) {
   return reader->count > 0u && now(session) - sample_at(reader, 0)->arrived_ns >= TIDE_BURST_NS;
 }

@@ -20,8 +20,8 @@ enum {
 
 /* ---- checksum ----
  *
- * The polynomial of CRC-16/ARC is (x + 1) (x^15 + x + 1). The remainders by the two factors are computed apart, because
- * both take four octets in a few instructions and without a table. The checksum follows from them (crc_of).
+ * The polynomial of CRC-16/ARC is (x + 1) (x^15 + x + 1). The remainders by its two factors are computed separately,
+ * because each takes a few instructions for four octets, without a table. The checksum follows from them (crc_of).
  *
  *   bits  exclusive or of all octets or words of the message. Its parity is the remainder by x + 1.
  *   rest  remainder of the message, times x^15, by x^15 + x + 1. Bit n is the coefficient of x^(14 - n), so the first
