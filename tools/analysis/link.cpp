@@ -42,7 +42,7 @@ int64_t padded(Direction direction, int64_t bytes) { return direction == Directi
 }  // namespace
 
 int64_t message_limit(const Line &line, Direction direction) {
-  // A client announces an MTU that is four bytes less than its slots can hold (SESSION_ANNOUNCED_LESS_BYTES).
+  // A client announces an MTU that is four bytes less than its slots can hold (ANNOUNCED_LESS_BYTES).
   if (direction == Direction::down) return (line.mtu_bytes - 4) / 4 * 4;
   const int64_t quantum = line.quantum_bytes > 0 ? line.quantum_bytes : line.mtu_bytes - 4;
   return std::min(quantum, line.mtu_bytes - 4) / 4 * 4;

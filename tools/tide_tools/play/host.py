@@ -56,8 +56,8 @@ class HostRun:
 
 
 def _priorities(system: System, orders: Collection[str]) -> dict[int, int]:
-    """Priorities by identity of a callback. Empty if there are more priorities than levels, but no executor uses
-    them."""
+    """Priorities by identity of a callback. Empty if no executor uses priorities and there are more of them than
+    levels."""
     try:
         return priorities_of(system)
     except LevelError:

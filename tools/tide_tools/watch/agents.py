@@ -178,8 +178,8 @@ class Replies:
 
     def __init__(self, service: str, by_board: bool, askers: int) -> None:
         """by_board: true if the caller is a board, whose agent reports; otherwise the agent of the serving board
-        reports. askers: number of chains to which a report may belong: those that call from boards, or all that
-        call."""
+        reports. askers: number of chains whose calls a report may contain; if by_board is set, only those that call
+        from boards."""
         self.service, self.told = service, _nothing(service)
         self.misses = self.above = 0
         self._by_board, self._askers, self._grown_s = by_board, askers, 0.0
