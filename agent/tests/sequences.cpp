@@ -62,7 +62,7 @@ Options options_of(const std::shared_ptr<News> &news) {
   options.limits.clients = kClients;
   options.limits.entities_per_client = kEntities;
   options.limits.sample_bytes = kSampleBytes;
-  options.limits.creations_at_once = 16;  // few, so that creations wait now and then until time jumps
+  options.limits.creations_at_once = 16;  // small, so that creations sometimes have to wait for later time
   options.limits.creation_period_ns = kMillisecond;
   options.limits.client_timeout_ns = 10'000 * kMillisecond;
   options.limits.write_wait_ns = 500 * kMillisecond;

@@ -50,7 +50,8 @@ typedef struct tide_watched_chain {
                                       this is neither late nor the longest so far */
 } tide_chain_watch_t;
 
-/* missing: instances that neither ended nor run. longest_ns: longest time from an instance's beginning to its end. */
+/* missing: instances that have not ended and are not running. longest_ns: longest time from an instance's beginning to
+ * its end. */
 typedef struct tide_watch_counters {
   uint32_t started, ended, late, missing;
   int64_t longest_ns;

@@ -5,9 +5,9 @@
  * (about 20 bytes: length, kind, target object), so a link may call it from an interrupt. Commit is the reception
  * handler of PoDS. Commit handles messages without a stream at once: acknowledgments, HEARTBEATs, statuses. STATUS and
  * INFO of a stream are also handled at once if they are next in order, so they need no slot and do not wait behind
- * data. All other frames of streams are only queued by priority, and are called noted from then on.
+ * data. All other frames of streams are only queued by priority (the heap `noted`).
  *
- * Delivery. The executor requests the most urgent noted frame. Only then is its payload verified and delivered, in
+ * Delivery. The executor requests the most urgent queued frame. Only then is its payload verified and delivered, in
  * place: a sample stays in its slot until it is released. A stream keeps its order. A frame that arrives early in a
  * reliable stream stays in its slot until the gap is filled. A frame that precedes an urgent one in its stream becomes
  * equally urgent.
@@ -15,7 +15,7 @@
  * Acknowledgment. A reliable frame is acknowledged once its checksum is verified and it is next in order, or held until
  * it is next. A gap is reported as soon as a header shows it. The exception is a missing frame that was retransmitted
  * and found no slot: it is requested again when a slot becomes free, after TIDE_BURST_NS, or at the sender's next
- * HEARTBEAT. A noted frame that is not verified yet is neither acknowledged nor requested again. A reader that keeps
+ * HEARTBEAT. A queued frame that is not verified yet is neither acknowledged nor requested again. A reader that keeps
  * only its last samples (account.keep) does not hold up its stream by not reading. Once a frame waits that is three
  * quarters of the window ahead of the stream's next frame, the next frames are verified and acknowledged although they
  * still wait for their reader. Frames acknowledged in this way outlive the session. They are evicted only for newer
@@ -70,7 +70,7 @@ typedef struct tide_account {
   struct tide_account *next; /* set by the receiver, as are all members below except keep and dropped */
   uint16_t wanted;           /* slots requested */
   uint16_t reserved;         /* slots granted */
-  uint16_t used;             /* slots that hold its frames, noted or not yet released */
+  uint16_t used;             /* slots that hold its frames, queued or not yet released */
   uint8_t stream;            /* stream of its last frame */
   bool full;                 /* the reader accepts no frames now, so its frames wait */
   uint8_t keep;              /* set by its owner: largest number of frames that wait, beyond which older frames are
@@ -84,7 +84,7 @@ typedef struct tide_account {
 } tide_account_t;
 
 typedef struct tide_slot {
-  tide_queue_entry_t entry; /* in the queue of noted frames; first member */
+  tide_queue_entry_t entry; /* in the heap `noted` of queued frames; first member */
   bool verify;
   uint8_t state; /* set by the receiver, as are all members below */
   uint8_t stream;
@@ -233,7 +233,7 @@ void tide_receiver_set_full(tide_receiver_t *receiver, tide_account_t *account, 
 /* Returns the slot for the next message: a buffer of config.slot_bytes, never null after init. */
 uint8_t *tide_receiver_claim(tide_receiver_t *receiver);
 /* Commit the message in the claimed slot. verify: check crc before delivery (at once for messages without stream).
- * Returns 1: noted; 0: handled or dropped. Errors are counted, not returned. Bounded; may run in an interrupt. */
+ * Returns 1: queued; 0: handled or dropped. Errors are counted, not returned. Bounded; may run in an interrupt. */
 int tide_receiver_commit(tide_receiver_t *receiver, uint16_t length, bool verify, uint16_t crc, int64_t now_ns);
 
 /* True if frames of reliable streams find no slot, or found none a moment ago: tide_receiver_poll has work. */
@@ -245,19 +245,19 @@ static inline bool tide_receiver_is_short(const tide_receiver_t *receiver) {
  * commit. O(slots * (accounts + streams)). */
 int64_t tide_receiver_poll(tide_receiver_t *receiver, int64_t now_ns);
 
-/* Priority of the most urgent noted frame that could be processed, or TIDE_PRIORITY_NONE. O(1). */
+/* Priority of the most urgent queued frame that could be processed, or TIDE_PRIORITY_NONE. O(1). */
 int32_t tide_receiver_most_urgent(const tide_receiver_t *receiver);
-/* Verify and deliver the most urgent noted frame. Other frames of its stream that waited for this frame can be
+/* Verify and deliver the most urgent queued frame. Other frames of its stream that waited for this frame can be
  * processed next. Returns the number of submessages delivered; 0 when there was no frame, or the frame was bad, early
  * or a duplicate. */
 int tide_receiver_process_most_urgent(tide_receiver_t *receiver);
 /* Like tide_receiver_process_most_urgent, but for the frame that arrived first (the FIFO of the batch executor). */
 int tide_receiver_process_oldest(tide_receiver_t *receiver);
-/* Like tide_receiver_most_urgent, but only for the frames of one share. O(noted frames) if the most urgent of all noted
- * frames belongs to another share. */
+/* Like tide_receiver_most_urgent, but only for the frames of one share. O(queued frames) if the most urgent of all
+ * queued frames belongs to another share. */
 int32_t tide_receiver_most_urgent_of(const tide_receiver_t *receiver, const tide_frame_share_t *share);
 /* Whether the predicate `is` holds for the account of the share's most urgent frame (is_first), or of an equally urgent
- * frame. O(noted frames). */
+ * frame. O(queued frames). */
 bool tide_receiver_any_of(const tide_receiver_t *receiver, const tide_frame_share_t *share, void *context,
                           bool (*is)(void *context, const tide_account_t *account, bool is_first));
 /* The owner has ended: any executor may process its frames from now on. */

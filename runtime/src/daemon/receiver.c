@@ -7,9 +7,9 @@
  * frame waits neither for memory nor for a full reader; and no other frame of its stream is being delivered.
  * refresh_stream restores this after any change. A slot that holds a frame is charged to the account of the frame's
  * reader, or to `nobody`. `free` counts the free slots, `owed` the reserved slots that are not in use. `free` is at
- * least `owed`, except for a while after an account was opened or closed. A noted frame has no effect on its stream or
+ * least `owed`, except for a while after an account was opened or closed. A queued frame has no effect on its stream or
  * window before its checksum is verified. At worst, a damaged header causes one useless request for a retransmission.
- */
+ * / */
 #include "tide/receiver.h"
 
 #include <string.h>
@@ -916,7 +916,7 @@ static bool comes_too_early(const tide_receiver_t *r, const tide_slot_t *slot) {
   return missing >= room_for(r, slot->stream);
 }
 
-/* The arrived frame is noted; this provides a slot for the next frame. */
+/* The arrived frame is queued; this provides a slot for the next frame. */
 static void replace_filling(tide_receiver_t *r, bool was_asked_for) {
   tide_slot_t *frame = r->filling, *chosen = frame;
   const uint32_t promised = was_asked_for ? 0u : promised_slots(r, frame->stream, true);
@@ -1069,7 +1069,7 @@ int64_t tide_receiver_poll(tide_receiver_t *r, int64_t now_ns) {
   return next_ns;
 }
 
-/* ---- commit: a frame is handled at once, noted, or dropped ---- */
+/* ---- commit: a frame is handled at once, queued, or dropped ---- */
 
 static int handle_control(tide_receiver_t *r, const tide_slot_t *slot, const tide_xrce_header_t *header,
                           size_t position) {
@@ -1243,7 +1243,7 @@ static bool is_of(const tide_slot_t *slot, const tide_frame_share_t *share) {
   return may && slot->priority >= share->least && slot->priority <= share->most;
 }
 
-/* The most urgent noted frame of the share (the frames that one lane processes). */
+/* The most urgent queued frame of the share (the frames that one lane processes). */
 static tide_slot_t *most_urgent_of(const tide_receiver_t *r, const tide_frame_share_t *share) {
   tide_slot_t *best = (tide_slot_t *)(void *)tide_queue_head(&r->noted);
   if (!best || is_of(best, share)) return best;

@@ -232,7 +232,7 @@ static uint8_t add_node(tide_rtps_agent_t *agent, uint16_t id, const tide_xrce_o
   }
   size_t space = object->name.length;
   while (space > 0 && object->name.characters[space - 1] != '/') space--;
-  /* "/" alone stays, another namespace loses its last slash */
+  /* the namespace without its last slash, unless it is "/" */
   const tide_text_t name_space = {space > 1 ? object->name.characters : "/", space > 1 ? space - 1 : 1};
   const tide_text_t name = {object->name.characters + space, object->name.length - space};
   if (name_space.length + 1 + name.length >= sizeof node->text) return TIDE_XRCE_STATUS_ERR_RESOURCES;

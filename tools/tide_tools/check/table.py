@@ -285,7 +285,7 @@ def _next(root: Root) -> str:
         return ", or raise its priority"
     if root.chain is None or root.part is None or root.limit_ns is None:
         return ""
-    if "publishing waits" in root.what:  # also in the other chains' periods, so a longer one alone may not help
+    if "publishing waits" in root.what:  # other chains' publishes wait, too: one longer period may not suffice
         return '; use policy = "tide" or "batch", or lengthen the periods of all chains of the board'
     return "; raise its period_ms, or shorten that part"
 
