@@ -78,7 +78,7 @@ struct Limits {
   Time burst_ns = 20'000'000;
   size_t burst_samples = 256;
   size_t burst_bytes = size_t{256} * 1024;
-  // Time from a restarted client's last creation until the entities that are left over from its former run are deleted.
+  // When a restarted client has created nothing for this long, the entities left over from its former run are deleted.
   Time settle_ns = 3'000'000'000;
   Time client_timeout_ns = 30'000'000'000;  // silence after which a client is probed; 0: never
   // If the address of a client may be forged and the client has never acknowledged a message, it gets at most this many

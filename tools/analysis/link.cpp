@@ -70,7 +70,7 @@ Message message(const Line &line, Direction direction, int64_t payload_bytes, in
     result.unit_ns = datagram_ns(line, headers + (pieces > 1 ? room : last));
     const time_ns whole_ns = add(multiply(pieces - 1, result.unit_ns), datagram_ns(line, headers + last));
     result.total_ns = result.plain_ns = multiply(readers, whole_ns);
-    result.least_ns = datagram_ns(line, kLeastRtpsBytes);  // the reader may be the first one
+    result.least_ns = datagram_ns(line, kLeastRtpsBytes);  // this reader's datagram may be sent first
     return result;
   }
   const int64_t limit = message_limit(line, direction);
@@ -2123,8 +2123,9 @@ class LinkModel {
     const bool alone = below < size() && pairs_are_apart(chain, window_ns, interrupt.value + loads_[below].visit_ns);
     Linear blocked = blockings;
     if (alone) {
-      // One instance of the less urgent chain `below` can block both visits of this chain only in two ways: the second
-      // time only by the processing of its frames (counted here), or with both of its own visits (the last two cases).
+      // One instance of the less urgent chain `below` can block both visits of this chain in only two ways. Either the
+      // second visit is blocked only by the processing of its frames (counted here), or each of its own visits blocks
+      // one (the last two cases).
       const Load &load = loads_[below];
       blocked = {load.unit_ns + load.taking_ns, 0, stair(window_ns, responses_[below], period(below)).until_ns};
       parts.client_blocking_ns = blocked.value;

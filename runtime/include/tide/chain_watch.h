@@ -17,7 +17,7 @@
  * Late and missing instances are reported in the counters, in the trace (TIDE_TRACE_DEADLINE) and, with
  * tide_rclc_diagnostics, as a warning on /diagnostics.
  *
- * Cost: two comparisons per run while no chain is watched; otherwise less than 40 instructions per instance, without a
+ * Cost: two comparisons per run while no chain is watched; otherwise at most 40 instructions per instance, without a
  * lock. Memory: the program's. A lean runtime has no watch. */
 #ifndef TIDE_CHAIN_WATCH_H
 #define TIDE_CHAIN_WATCH_H

@@ -100,7 +100,7 @@
 #define TIDE_EXECUTORS 1
 #endif
 /* Largest number of lanes of one executor: see tide_rclc_executor_set_lanes. Each further lane costs every executor
- * about 150 bytes and two pointers for each handle. */
+ * about 200 bytes and two pointers for each handle. */
 #ifndef TIDE_EXECUTOR_LANES
 #define TIDE_EXECUTOR_LANES 1
 #endif

@@ -12,8 +12,8 @@
  *
  * Cost on the line: at most most_messages frames per period, of TIDE_TRACE_MESSAGE_BYTES and their headers, each of
  * which may delay a more urgent frame. In a description, describe the trace as a chain of one timer with this period
- * and payload, less urgent than all others. Cost on the processor: a callback at this lowest level. A record takes some
- * 430 instructions on a Cortex-M7, and a message has up to 28 records.
+ * and payload, less urgent than all others. Cost on the processor: a callback at this lowest level. It takes some 430
+ * instructions for each record on a Cortex-M7, and a message has up to 28 records.
  *
  * Messages leave only while there is a session and half of the pool is free; otherwise records stay in their rings. A
  * full ring drops the new record and counts it. A lost message leaves a gap in the numbers of the blocks. About once a

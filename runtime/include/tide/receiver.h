@@ -45,8 +45,8 @@
  * Three things cost more. On links with checksums a frame that is evicted or acknowledged early is verified, linear in
  * its bytes. An urgent frame that raises the k frames before it in its stream moves them in the heap, O(k log slots). A
  * step that frees a slot or a reassembly searches the slots once for each stream that waits for one. most_urgent O(1);
- * verify and deliver linear in the frame. Memory (Cortex-M7): tide_receiver_t 272 bytes; a slot 72, a pointer and its
- * bytes; a stream 24; a reassembly 24 and its bytes; an account 20, and 8 more with fragments.
+ * verify and deliver linear in the frame. Memory (Cortex-M7): tide_receiver_t 272 bytes; a slot 80, a pointer and its
+ * bytes; a stream 28; a reassembly 28 and its bytes; an account 20, and 8 more with fragments.
  *
  * Not thread-safe: tide_daemon wraps the calls. Nothing allocates. */
 #ifndef TIDE_RECEIVER_H

@@ -11,8 +11,8 @@
 #include "tide/invariant.h"
 #include "tide/status.h"
 
-/* From this number of frames in flight on, a submitter also receives. Half of the usual window lets several
- * acknowledgments arrive together, but before the window is full. */
+/* From this number of frames in flight on, a submitter also receives: half of the usual window. By then several
+ * acknowledgments have arrived together, and the window is not full yet. */
 #define ATTEND_IN_FLIGHT 8u
 #define LINK_MAY_GO (!TIDE_STATIC_PLATFORM) /* a link may close while it starts a frame */
 

@@ -170,7 +170,7 @@ def _behind_ns(frames: Sequence[Frame], traced: Traced, board: str) -> int:
     return most_ns
 
 
-BREAK_NS = 1_000_000  # in a shorter break between two callbacks, the executor works
+BREAK_NS = 1_000_000  # a shorter break between two callbacks counts as work of the executor
 
 
 def board_starts(runs: Mapping[str, Sequence[tuple[str, int | None, int, int]]], lines: Lines) -> Evidence:

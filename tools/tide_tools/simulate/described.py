@@ -189,7 +189,7 @@ class Outcome:
     runs: int
     seen: list[Seen]
     violations: list[str] = field(default_factory=list)
-    # pools that ran full although the bounds assume that they do not run full
+    # pools that ran full, which the bounds exclude
     full: list[str] = field(default_factory=list)
     find_recording: Callable[[], list[Step]] = list  # returns the steps of the run that came closest to a bound
     paths: list[SeenPath] = field(default_factory=list)
