@@ -326,9 +326,6 @@ TEST_F(Diagnostics, ThereIsOneAndItsEndsAreDefined) {
   EXPECT_REFUSED(tide_rclc_diagnostics_fini(&node), RCL_RET_ERROR, TIDE_ERROR_STATE);
   ASSERT_OK(begin());
   EXPECT_REFUSED(begin(), RCL_RET_ALREADY_INIT, TIDE_ERROR_EXISTS);
-  ASSERT_OK(tide_rclc_diagnostics_set_priority(TIDE_PRIORITY(2, 0)));
-  EXPECT_REFUSED(tide_rclc_diagnostics_set_priority(TIDE_PRIORITY(200, 0)), RCL_RET_INVALID_ARGUMENT,
-                 TIDE_ERROR_ARGUMENT);
   ASSERT_OK(tide_rclc_diagnostics_fini(&node));
   EXPECT_REFUSED(tide_rclc_diagnostics_fini(&node), RCL_RET_ERROR, TIDE_ERROR_STATE);
   ASSERT_OK(begin());

@@ -288,16 +288,6 @@ TEST_F(Rosout, InterruptsAreRefusedAndCounted) {
   EXPECT_EQ(lost(), 0u);
 }
 
-TEST_F(Rosout, LinesTravelAtTheirLevel) {
-  EXPECT_REFUSED(tide_rclc_rosout_set_priority(TIDE_PRIORITY(200, 0)), RCL_RET_INVALID_ARGUMENT, TIDE_ERROR_ARGUMENT);
-  ASSERT_OK(tide_rclc_rosout_set_priority(TIDE_PRIORITY(2, 0)));
-  ASSERT_TRUE(eventually([&] { return tide_session_is_idle(session(), 0); }));
-  server.forget_received();
-  RCUTILS_LOG_INFO("urgent");
-  ASSERT_TRUE(have_arrived(1));
-  for (const uint8_t stream : server.streams_of(TIDE_XRCE_WRITE_DATA)) EXPECT_EQ(stream, TIDE_STREAM_RELIABLE(2));
-}
-
 /* Of each thread, the lines for which there is a node arrive once and in order. The other lines are counted. */
 TEST_F(Rosout, ThreadsLoseNothingUncounted) {
   constexpr int kThreads = 4, kLines = 300;
@@ -355,7 +345,6 @@ TEST_F(Rosout, ThereIsOneAndItsEndsAreDefined) {
   EXPECT_REFUSED(tide_rclc_rosout_init(&none, 0), RCL_RET_INVALID_ARGUMENT, TIDE_ERROR_ARGUMENT);
   ASSERT_OK(tide_rclc_rosout_fini(&node));
   EXPECT_REFUSED(tide_rclc_rosout_fini(&node), RCL_RET_ERROR, TIDE_ERROR_STATE);
-  EXPECT_REFUSED(tide_rclc_rosout_set_priority(0), RCL_RET_INVALID_ARGUMENT, TIDE_ERROR_ARGUMENT);
   RCUTILS_LOG_INFO("nobody hears it");
   ASSERT_OK(tide_rclc_rosout_init(&node, 0));
   RCUTILS_LOG_INFO("heard");

@@ -26,10 +26,6 @@ TEST(Options, AddressesThatCannotBeAreRefused) {
   EXPECT_REFUSED(rmw_uros_options_set_udp_address(nullptr, "1", link), RMW_RET_INVALID_ARGUMENT, TIDE_ERROR_ARGUMENT);
   EXPECT_REFUSED(rmw_uros_options_set_client_key(0, link), RMW_RET_INVALID_ARGUMENT, TIDE_ERROR_ARGUMENT);
   EXPECT_REFUSED(tide_rclc_options_set_serial(link, "/dev/null", 0), RMW_RET_INVALID_ARGUMENT, TIDE_ERROR_ARGUMENT);
-  EXPECT_REFUSED(tide_rclc_options_set_busy_poll(link, -2), RMW_RET_INVALID_ARGUMENT, TIDE_ERROR_ARGUMENT);
-  EXPECT_REFUSED(tide_rclc_options_set_busy_poll(link, TIDE_BUSY_POLL_MAXIMUM_US + 1), RMW_RET_INVALID_ARGUMENT,
-                 TIDE_ERROR_ARGUMENT);
-  EXPECT_EQ(tide_rclc_options_set_busy_poll(link, TIDE_BUSY_POLL_OFF), RMW_RET_OK);
   EXPECT_REFUSED(tide_rclc_options_set_mtu(nullptr, 128), RMW_RET_INVALID_ARGUMENT, TIDE_ERROR_ARGUMENT);
   EXPECT_REFUSED(tide_rclc_options_set_mtu(link, 67), RMW_RET_INVALID_ARGUMENT, TIDE_ERROR_ARGUMENT);
   EXPECT_REFUSED(tide_rclc_options_set_mtu(link, tide_pools.mtu_bytes + 1u), RMW_RET_INVALID_ARGUMENT,

@@ -123,7 +123,6 @@ typedef struct rmw_init_options_s {
   uint16_t port;
   uint16_t mtu_bytes; /* 0: TIDE_MTU_BYTES of the pools */
   int thread_priority;
-  int32_t busy_poll_us;
   uint32_t client_key; /* 0: derived from the platform */
   size_t domain_id;
 } rmw_init_options_t;

@@ -55,8 +55,6 @@ tide_queue_entry_t *tide_queue_pop(tide_queue_t *queue);
 /* Does nothing when the entry is not queued; a queued entry must be in this queue. */
 void tide_queue_remove(tide_queue_t *queue, tide_queue_entry_t *entry);
 static inline bool tide_queue_contains(const tide_queue_entry_t *entry) { return entry->place != 0u; }
-/* Key that puts larger priorities first. */
-static inline int64_t tide_queue_key_of_priority(uint16_t priority) { return -(int64_t)priority; }
 
 #ifdef __cplusplus
 }

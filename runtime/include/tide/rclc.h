@@ -158,9 +158,6 @@ rmw_ret_t tide_rclc_options_set_serial(rmw_init_options_t *options, const char *
 /* POSIX: the priority of the link's thread, see tide_link_address_t.thread_priority; default 0, the highest.
  * tide_port_link_counters of the support's session reports the actual priority. */
 rmw_ret_t tide_rclc_options_set_link_priority(rmw_init_options_t *options, int priority);
-/* UDP on POSIX: how long a caller that waits for the agent may busy-wait before it sleeps, see
- * tide_link_address_t.busy_poll_us; default 0: the usual limit; TIDE_BUSY_POLL_OFF: never. */
-rmw_ret_t tide_rclc_options_set_busy_poll(rmw_init_options_t *options, int32_t limit_us);
 /* Largest message of the link in bytes, from 68 to TIDE_MTU_BYTES, the default; RMW_RET_INVALID_ARGUMENT otherwise. */
 rmw_ret_t tide_rclc_options_set_mtu(rmw_init_options_t *options, size_t bytes);
 

@@ -54,9 +54,6 @@ rcl_ret_t tide_rclc_diagnostics_add_chain(const tide_chain_t *chain);
 /* Call it while nothing spins. TIDE_ERROR_STATE: not initialised. Other errors as from rcl_publisher_fini. */
 rcl_ret_t tide_rclc_diagnostics_fini(rcl_node_t *node);
 
-/* The level at which the statuses are sent, and the priority of the callback. Like tide_rclc_publisher_set_priority. */
-rcl_ret_t tide_rclc_diagnostics_set_priority(tide_priority_t priority);
-
 typedef struct tide_diagnostics_counters {
   uint32_t published;
   uint32_t left_out; /* statuses skipped: no session, half of the pool in use, or larger than any node */

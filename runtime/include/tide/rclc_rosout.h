@@ -39,9 +39,6 @@ rcl_ret_t tide_rclc_rosout_fini(rcl_node_t *node);
 
 /* Any thread may call it at any time. RCUTILS_LOG_SEVERITY_UNSET: every line that passes the logger's level. */
 void tide_rclc_rosout_set_severity(int least_severity);
-/* The priority of lines; call it only while no line is being logged. Default 0. TIDE_ERROR_ARGUMENT: no such level, or
- * /rosout is not initialised. */
-rcl_ret_t tide_rclc_rosout_set_priority(tide_priority_t priority);
 
 typedef struct tide_rosout_counters {
   uint32_t published;            /* lines that got a node */

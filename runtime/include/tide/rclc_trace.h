@@ -64,10 +64,6 @@ rcl_ret_t tide_rclc_trace_add_executor(rclc_executor_t *executor);
  * rcl_publisher_fini. */
 rcl_ret_t tide_rclc_trace_fini(rcl_node_t *node);
 
-/* The level at which the trace is sent, and the priority of its callback. Default 0. Like
- * tide_rclc_publisher_set_priority. */
-rcl_ret_t tide_rclc_trace_set_priority(tide_priority_t priority);
-
 typedef struct tide_trace_counters {
   uint32_t messages; /* messages sent */
   uint32_t lost;     /* messages that the session refused; their records are lost */

@@ -265,10 +265,6 @@ void tide_rclc_rosout_set_severity(int least_severity) {
   __atomic_store_n(&rosout.least_severity, least_severity, __ATOMIC_RELAXED);
 }
 
-rcl_ret_t tide_rclc_rosout_set_priority(tide_priority_t priority) {
-  return tide_rclc_publisher_set_priority(&rosout.publisher, priority);
-}
-
 tide_rosout_counters_t tide_rclc_rosout_get_counters(void) {
   const uintptr_t critical = tide_compat_enter();
   tide_rosout_counters_t counters = rosout.counters;

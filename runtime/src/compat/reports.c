@@ -499,11 +499,6 @@ rcl_ret_t tide_rclc_diagnostics_fini(rcl_node_t *node) {
   return rcl_timer_fini(&diagnostics.timer);
 }
 
-rcl_ret_t tide_rclc_diagnostics_set_priority(tide_priority_t priority) {
-  const rcl_ret_t result = tide_rclc_publisher_set_priority(&diagnostics.publisher, priority);
-  return result == RCL_RET_OK ? tide_rclc_timer_set_priority(&diagnostics.timer, priority) : result;
-}
-
 tide_diagnostics_counters_t tide_rclc_diagnostics_get_counters(void) {
   return (tide_diagnostics_counters_t){
       .published = __atomic_load_n(&diagnostics.counters.published, __ATOMIC_RELAXED),
@@ -737,11 +732,6 @@ rcl_ret_t tide_rclc_trace_fini(rcl_node_t *node) {
   return rcl_timer_fini(&trace.timer);
 }
 
-rcl_ret_t tide_rclc_trace_set_priority(tide_priority_t priority) {
-  const rcl_ret_t result = tide_rclc_publisher_set_priority(&trace.publisher, priority);
-  return result == RCL_RET_OK ? tide_rclc_timer_set_priority(&trace.timer, priority) : result;
-}
-
 tide_trace_counters_t tide_rclc_trace_get_counters(void) {
   return (tide_trace_counters_t){.messages = __atomic_load_n(&trace.counters.messages, __ATOMIC_RELAXED),
                                  .lost = __atomic_load_n(&trace.counters.lost, __ATOMIC_RELAXED),
@@ -763,11 +753,6 @@ rcl_ret_t tide_rclc_trace_add_executor(rclc_executor_t *executor) {
 
 rcl_ret_t tide_rclc_trace_fini(rcl_node_t *node) {
   (void)node;
-  return tide_compat_result(TIDE_ERROR_UNSUPPORTED);
-}
-
-rcl_ret_t tide_rclc_trace_set_priority(tide_priority_t priority) {
-  (void)priority;
   return tide_compat_result(TIDE_ERROR_UNSUPPORTED);
 }
 

@@ -131,13 +131,6 @@ rmw_ret_t tide_rclc_options_set_link_priority(rmw_init_options_t *options, int p
   return RMW_RET_OK;
 }
 
-rmw_ret_t tide_rclc_options_set_busy_poll(rmw_init_options_t *options, int32_t limit_us) {
-  const bool known = limit_us >= TIDE_BUSY_POLL_OFF && limit_us <= TIDE_BUSY_POLL_MAXIMUM_US;
-  if (options == NULL || !known) return tide_compat_result(TIDE_ERROR_ARGUMENT);
-  options->busy_poll_us = limit_us;
-  return RMW_RET_OK;
-}
-
 rmw_ret_t tide_rclc_options_set_mtu(rmw_init_options_t *options, size_t bytes) {
   const bool fits = bytes >= MTU_BYTES_LEAST && bytes <= tide_pools.mtu_bytes;
   if (options == NULL || !fits) return tide_compat_result(TIDE_ERROR_ARGUMENT);
@@ -476,7 +469,6 @@ static int open_support(tide_support_t *support, const rmw_init_options_t *optio
   address.host = support->options.host;
   address.port = options->port;
   address.thread_priority = options->thread_priority;
-  address.busy_poll_us = options->busy_poll_us;
   address.custom = custom_functions();
   address.storage = tide_pools.custom_storage;
   address.storage_bytes = tide_pools.custom_bytes;

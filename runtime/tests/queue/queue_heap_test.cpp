@@ -74,11 +74,6 @@ TEST(queue, agrees_with_a_sorted_list) {
   }
 }
 
-TEST(queue, larger_priorities_first) {
-  EXPECT_LT(tide_queue_key_of_priority(3), tide_queue_key_of_priority(2));
-  EXPECT_LT(tide_queue_key_of_priority(0xFFFF), tide_queue_key_of_priority(0));
-}
-
 TEST(queue, extreme_keys) {
   tide_queue_entry_t *storage[3];
   tide_queue_entry_t low{}, middle{}, high{};
