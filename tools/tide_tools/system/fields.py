@@ -155,4 +155,4 @@ Reliability = Literal["reliable", "best_effort"]
 
 
 class Entry(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True)

@@ -44,32 +44,22 @@ class Publication(_Entry):
     """The message or messages that a callback publishes at its end: a table, or a list of tables."""
 
     topic: Topic
+    """ROS 2 topic, for example brake/request. If several callbacks publish one topic, the topic's subscriptions, with
+    the same names, must follow each of these callbacks."""
     type: MessageType = "std_msgs/msg/String"
-    payload_bytes: Annotated[int, Field(ge=1, le=16_000_000, description="Serialised size without encapsulation.")]
-    every: Annotated[
-        int,
-        Field(
-            ge=1,
-            le=1_000_000,
-            description="With a value of n, only each nth run publishes the message, and a chain that branches from it "
-            "has n times the callback's period.",
-        ),
-    ] = 1
-    distance_ms: Annotated[
-        Milliseconds | None,
-        Field(
-            description="For a message published on a condition, for example on change: the least time between two "
-            "such messages. This distance is the period of a chain that branches from the message. Absent: each run, "
-            "or each nth run, publishes the message."
-        ),
-    ] = None
-    reliability: Annotated[
-        Reliability | None,
-        Field(
-            description="Reliability of the message, as for a chain. Absent: the reliability of the chain that "
-            "receives the message; if no chain receives it, that of the callback's chain."
-        ),
-    ] = None
+    """ROS 2 type, for example std_msgs/msg/String."""
+    payload_bytes: Annotated[int, Field(ge=1, le=16_000_000)]
+    """Serialised size without encapsulation."""
+    every: Annotated[int, Field(ge=1, le=1_000_000)] = 1
+    """With a value of n, only each nth run publishes the message, and a chain that branches from it has n times the
+    callback's period."""
+    distance_ms: Milliseconds | None = None
+    """For a message published on a condition, for example on change: the least time between two such messages. This
+    distance is the period of a chain that branches from the message. Absent: each run, or each nth run, publishes the
+    message."""
+    reliability: Reliability | None = None
+    """Reliability of the message, as for a chain. Absent: the reliability of the chain that receives the message; if no
+    chain receives it, that of the callback's chain."""
 
     @property
     def shared_topic(self) -> str:
@@ -96,15 +86,11 @@ class Request(_Entry):
     the server is the client; it receives the reply on the executor that sent the request."""
 
     service: Topic
+    """ROS 2 name of the service, for example gripper/close."""
     type: ServiceType
-    payload_bytes: Annotated[
-        int | None,
-        Field(
-            ge=1,
-            le=16_000_000,
-            description="Serialised size without encapsulation. Absent: the type's size, if it is fixed.",
-        ),
-    ] = None
+    """ROS 2 type, for example std_srvs/srv/Trigger."""
+    payload_bytes: Annotated[int | None, Field(ge=1, le=16_000_000)] = None
+    """Serialised size without encapsulation. Absent: the type's size, if it is fixed."""
 
     @property
     def shared_service(self) -> str:
@@ -116,15 +102,11 @@ class Reply(_Entry):
     """The reply of a service, sent at its end."""
 
     service: Topic
+    """Same as in the request that it answers."""
     type: ServiceType
-    payload_bytes: Annotated[
-        int | None,
-        Field(
-            ge=1,
-            le=16_000_000,
-            description="Serialised size without encapsulation. Absent: the type's size, if it is fixed.",
-        ),
-    ] = None
+    """Same as in the request that it answers."""
+    payload_bytes: Annotated[int | None, Field(ge=1, le=16_000_000)] = None
+    """Serialised size without encapsulation. Absent: the type's size, if it is fixed."""
 
     @property
     def shared_service(self) -> str:
@@ -137,48 +119,47 @@ class Group(_Entry):
     (reentrant). A callback without a group may overlap all callbacks except itself."""
 
     name: Name
+    """Callbacks refer to their group by this name."""
     kind: Literal["exclusive", "reentrant"]
+    """exclusive: one callback at a time. reentrant: each callback may overlap all others and itself."""
 
 
 class Callback(_Entry):
     """The smallest schedulable unit."""
 
     name: Name
+    """Name of the callback, unique in its chain."""
     kind: Literal["timer", "event", "subscription", "service", "client"]
+    """A timer or an event begins a chain. A subscription receives the preceding callback's message, a service its
+    request, and a client the preceding service's reply."""
     executor: Name
-    execution_ms: Annotated[MillisecondsOrZero, Field(description="Worst-case CPU time of one run.")]
-    least_ms: Annotated[MillisecondsOrZero, Field(description="CPU time of the shortest run.")] = Decimal(0)
+    """Name of the executor that runs the callback."""
+    execution_ms: MillisecondsOrZero
+    """Worst-case CPU time of one run."""
+    least_ms: MillisecondsOrZero = Decimal(0)
+    """CPU time of the shortest run."""
     source: Source = "estimated"
-    propagation_ms: Annotated[
-        MillisecondsOrZero,
-        Field(
-            description="Longest transit time of the message from the preceding callback, if that callback is on "
-            "another executor of the host, or on another thread of a callback_isolated executor. Absent: "
-            "propagation_ms of [system]."
-        ),
-    ] = Decimal(0)
-    topic: Annotated[
-        Topic | None,
-        Field(description="Subscriptions only: the received topic, if the preceding callback publishes several."),
-    ] = None
+    propagation_ms: MillisecondsOrZero = Decimal(0)
+    """Longest transit time of the message from the preceding callback, if that callback is on another executor of the
+    host, or on another thread of a callback_isolated executor. Absent: propagation_ms of [system]."""
+    topic: Topic | None = None
+    """Subscriptions only: the received topic, if the preceding callback publishes several."""
     publishes: Annotated[
         tuple[Publication, ...],
         BeforeValidator(_listed),
         PlainSerializer(lambda value: value[0] if len(value) == 1 else value or None),
         Field(strict=False, max_length=PUBLICATIONS_MAXIMUM),
     ] = ()
+    """The message that the callback publishes at its end, for the next callback of the chain and for chains that branch
+    from it: a table, or a list of tables."""
     requests: Request | None = None
+    """The request that the callback sends to a service at its end. The service is the next callback of the chain."""
     replies: Reply | None = None
+    """Services only: the reply that the service sends at its end."""
     group: Name | None = None
-    priority: Annotated[
-        int | None,
-        Field(
-            ge=1,
-            le=PRIORITY_MAXIMUM,
-            description="Overrides the priority that follows from the chain. On the host, either all callbacks have a "
-            "priority or none.",
-        ),
-    ] = None
+    """Name of the callback's group. Absent: the callback may overlap all callbacks except itself."""
+    priority: Annotated[int | None, Field(ge=1, le=PRIORITY_MAXIMUM)] = None
+    """Overrides the priority that follows from the chain. On the host, either all callbacks have a priority or none."""
 
     @property
     def execution_ns(self) -> int:
@@ -241,85 +222,47 @@ class Chain(_Entry):
     the callbacks that follow."""
 
     name: Name
-    priority: Annotated[
-        int,
-        Field(
-            ge=1,
-            le=CHAIN_PRIORITY_MAXIMUM,
-            description="Priority of the chain; larger is more urgent. Chains on one board or executor need different "
-            "priorities; a board has at most 126 of them.",
-        ),
-    ]
+    """Unique name of the chain."""
+    priority: Annotated[int, Field(ge=1, le=CHAIN_PRIORITY_MAXIMUM)]
+    """Priority of the chain; larger is more urgent. Chains on one board or executor need different priorities; a board
+    has at most 126 of them."""
     period_ms: Milliseconds
-    deadline_ms: Annotated[
-        Milliseconds,
-        Field(
-            description="Longest permitted time from the nominal expiry of the chain's timer, or from an event at its "
-            "input (deadline_from), to the end of its last callback."
-        ),
-    ]
-    probability: Annotated[
-        Decimal | None,
-        Field(
-            gt=0,
-            lt=1,
-            description="For chains with messages over a link with measured delays: the deadline counts as met if each "
-            "instance meets it with at least this probability. Absent: no probability suffices.",
-        ),
-    ] = None
-    deadline_from: Annotated[
-        Literal["tick", "event"],
-        Field(
-            description="tick: deadline_ms counts from the nominal expiry of the timer. event: it counts from a change "
-            "at the chain's input, which the timer may see up to a period later."
-        ),
-    ] = "tick"
-    offset_ms: Annotated[
-        MillisecondsOrZero,
-        Field(
-            description="Time from the start of the system to the first expiry of the chain's timer. Runs and "
-            "simulations use it; bounds hold for any offset."
-        ),
-    ] = Decimal(0)
-    burst: Annotated[
-        int,
-        Field(
-            ge=1,
-            le=16,
-            description="Chains that begin with an event only. With a burst of n, up to n events may come at once, and "
-            "at most n in any n periods.",
-        ),
-    ] = 1
-    jitter_ms: Annotated[
-        MillisecondsOrZero,
-        Field(
-            description="Largest delay of the timer's release. Simulations draw delays up to this value, bounds add "
-            "it, and runs report whether it held."
-        ),
-    ] = Decimal(0)
+    """Period of the chain's timer. For events: the least time from one event to the next, except in bursts."""
+    deadline_ms: Milliseconds
+    """Longest permitted time from the nominal expiry of the chain's timer, or from an event at its input
+    (deadline_from), to the end of its last callback."""
+    probability: Annotated[Decimal | None, Field(gt=0, lt=1)] = None
+    """For chains with messages over a link with measured delays: the deadline counts as met if each instance meets it
+    with at least this probability. Absent: no probability suffices."""
+    deadline_from: Literal["tick", "event"] = "tick"
+    """tick: deadline_ms counts from the nominal expiry of the timer. event: it counts from a change at the chain's
+    input, which the timer may see up to a period later."""
+    offset_ms: MillisecondsOrZero = Decimal(0)
+    """Time from the start of the system to the first expiry of the chain's timer. Runs and simulations use it; bounds
+    hold for any offset."""
+    burst: Annotated[int, Field(ge=1, le=16)] = 1
+    """Chains that begin with an event only. With a burst of n, up to n events may come at once, and at most n in any n
+    periods."""
+    jitter_ms: MillisecondsOrZero = Decimal(0)
+    """Largest delay of the timer's release. Simulations draw delays up to this value, bounds add it, and runs report
+    whether it held."""
     reliability: Reliability
-    source: Annotated[
-        Literal["guessed"] | None,
-        Field(
-            description='"guessed": tide trace describe guessed the period, the deadline or the way of this chain. '
-            "tide check then guarantees nothing. Absent: you state them."
-        ),
-    ] = None
-    hold: Annotated[
-        bool,
-        Field(
-            description="true: while a reliable message of this chain waits for its acknowledgment, messages of less "
-            "urgent chains do not leave the microcontroller (as in the PoDS paper)."
-        ),
-    ] = False
+    """Reliable messages are sent again until they are acknowledged."""
+    source: Literal["guessed"] | None = None
+    """"guessed": tide trace describe guessed the period, the deadline or the way of this chain. tide check then
+    guarantees nothing. Absent: you state them."""
+    hold: bool = False
+    """true: while a reliable message of this chain waits for its acknowledgment, messages of less urgent chains do not
+    leave the microcontroller (as in the PoDS paper)."""
     link: Name | None = None
+    """Name of the link that the chain crosses. Absent: the links of its boards."""
     branches_from: Annotated[
         tuple[Name, Name] | None,
         BeforeValidator(_branch),
         PlainSerializer(lambda value: ".".join(value) if value else None),
         WithJsonSchema({"type": "string", "pattern": r"^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$"}),
-        Field(description="chain.callback whose message also starts this chain."),
     ] = None
+    """chain.callback whose message also starts this chain."""
     joins: Annotated[
         tuple[tuple[Name, Name], ...],
         BeforeValidator(_joins),
@@ -327,13 +270,12 @@ class Chain(_Entry):
         WithJsonSchema(
             {"type": "array", "items": {"type": "string", "pattern": r"^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$"}}
         ),
-        Field(
-            max_length=7,
-            description="List of chain.callback, in addition to branches_from. The chain starts when all these "
-            "callbacks have published their messages for one expiry of their common timer.",
-        ),
+        Field(max_length=7),
     ] = ()
+    """List of chain.callback, in addition to branches_from. The chain starts when all these callbacks have published
+    their messages for one expiry of their common timer."""
     callbacks: Annotated[tuple[Callback, ...], Field(min_length=1, max_length=CALLBACKS_MAXIMUM, strict=False)]
+    """The chain's callbacks in data-dependency order: a timer or an event, then the receiver of each message."""
 
     @property
     def period_ns(self) -> int:
@@ -367,24 +309,15 @@ class DataPath(_Entry):
     chain, on the same executor, reads the latest value."""
 
     name: Name
-    chains: Annotated[
-        tuple[Name, ...],
-        Field(min_length=1, max_length=64, strict=False, description="Names of the chains, in the order of the data."),
-    ]
-    reaction_ms: Annotated[
-        Milliseconds | None,
-        Field(
-            description="Limit of the reaction time: from a change that the first chain can observe to the end of the "
-            "last chain's first instance that reflects the change. Absent: no limit."
-        ),
-    ] = None
-    age_ms: Annotated[
-        Milliseconds | None,
-        Field(
-            description="Limit of the data age: from a release of the first chain to the end of any instance of the "
-            "last chain that uses the value of this release. Absent: no limit."
-        ),
-    ] = None
+    """Unique name of the path."""
+    chains: Annotated[tuple[Name, ...], Field(min_length=1, max_length=64, strict=False)]
+    """Names of the chains, in the order of the data."""
+    reaction_ms: Milliseconds | None = None
+    """Limit of the reaction time: from a change that the first chain can observe to the end of the last chain's first
+    instance that reflects the change. Absent: no limit."""
+    age_ms: Milliseconds | None = None
+    """Limit of the data age: from a release of the first chain to the end of any instance of the last chain that uses
+    the value of this release. Absent: no limit."""
 
     @property
     def reaction_ns(self) -> int | None:
@@ -403,12 +336,10 @@ class CriticalSection(_Entry):
         BeforeValidator(_branch),
         PlainSerializer(".".join),
         WithJsonSchema({"type": "string", "pattern": r"^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$"}),
-        Field(description="chain.callback that takes the lock."),
     ]
-    section_ms: Annotated[
-        Milliseconds,
-        Field(description="Worst-case CPU time for which the callback holds the lock; part of execution_ms."),
-    ]
+    """chain.callback that takes the lock."""
+    section_ms: Milliseconds
+    """Worst-case CPU time for which the callback holds the lock; part of execution_ms."""
 
     @property
     def section_ns(self) -> int:
@@ -421,43 +352,43 @@ class Lock(_Entry):
     of arrival."""
 
     name: Name
-    sections: Annotated[
-        tuple[CriticalSection, ...],
-        Field(
-            min_length=1,
-            max_length=CALLBACKS_MAXIMUM,
-            strict=False,
-            description="Callbacks that take the lock, and for how long. They belong to one board, or to executors of "
-            "one process on the host.",
-        ),
-    ]
+    """Unique name of the lock."""
+    sections: Annotated[tuple[CriticalSection, ...], Field(min_length=1, max_length=CALLBACKS_MAXIMUM, strict=False)]
+    """Callbacks that take the lock, and for how long. They belong to one board, or to executors of one process on the
+    host."""
 
 
 class Header(_Entry):
     """The system's name and purpose."""
 
     name: Name
+    """Name of the system."""
     description: str = ""
-    propagation_ms: Annotated[
-        MillisecondsOrZero,
-        Field(
-            description="Longest transit time of a message between two executors of the host, for callbacks without "
-            "their own propagation_ms."
-        ),
-    ] = Decimal(0)
+    """The system's purpose, in one line."""
+    propagation_ms: MillisecondsOrZero = Decimal(0)
+    """Longest transit time of a message between two executors of the host, for callbacks without their own
+    propagation_ms."""
 
 
 class System(_Entry):
     """One system: executors, the links between them, and the chains that use both."""
 
-    version: Annotated[Literal[1], Field(description="Version of the format.")] = 1
+    version: Literal[1] = 1
+    """Version of the format."""
     system: Header
+    """The system's name and purpose."""
     executors: Annotated[tuple[Executor, ...], Field(min_length=1, strict=False)]
+    """The executors of callbacks, on microcontrollers and on the host."""
     links: Annotated[tuple[Link, ...], Field(strict=False)] = ()
+    """Lines and networks between boards and agent, or between boards and ROS 2 nodes."""
     groups: Annotated[tuple[Group, ...], Field(strict=False)] = ()
+    """Callbacks that must not overlap each other, or that may overlap even themselves."""
     chains: Annotated[tuple[Chain, ...], Field(min_length=1, strict=False)]
+    """Callbacks in data-dependency order, each with a deadline."""
     paths: Annotated[tuple[DataPath, ...], Field(strict=False)] = ()
+    """Paths of data over several chains, with limits for reaction time and data age."""
     locks: Annotated[tuple[Lock, ...], Field(strict=False)] = ()
+    """Data that callbacks of several lanes share, with each callback's longest critical section."""
 
     @property
     def name(self) -> str:

@@ -45,15 +45,12 @@ class PoolSizes(_Entry):
     rtps_history: Annotated[int | None, Field(ge=1, le=255, description="TIDE_RTPS_HISTORY.")] = None
     rtps_sample_bytes: Annotated[int | None, Field(ge=4, le=65_000, description="TIDE_RTPS_SAMPLE_BYTES.")] = None
     rtps_frames: Annotated[int | None, Field(ge=1, le=16, description="TIDE_RTPS_FRAMES.")] = None
-    rtps_streams: Annotated[
-        int | None, Field(ge=2, le=255, description="TIDE_RTPS_AGENT_STREAMS, compiled into the runtime.")
-    ] = None
-    rtps_name_bytes: Annotated[
-        int | None, Field(ge=16, le=255, description="TIDE_RTPS_NAME_BYTES, compiled into the runtime.")
-    ] = None
-    rtps_type_bytes: Annotated[
-        int | None, Field(ge=16, le=255, description="TIDE_RTPS_TYPE_BYTES, compiled into the runtime.")
-    ] = None
+    rtps_streams: Annotated[int | None, Field(ge=2, le=255)] = None
+    """TIDE_RTPS_AGENT_STREAMS, compiled into the runtime."""
+    rtps_name_bytes: Annotated[int | None, Field(ge=16, le=255)] = None
+    """TIDE_RTPS_NAME_BYTES, compiled into the runtime."""
+    rtps_type_bytes: Annotated[int | None, Field(ge=16, le=255)] = None
+    """TIDE_RTPS_TYPE_BYTES, compiled into the runtime."""
 
 
 class Load(_Entry):
@@ -62,28 +59,17 @@ class Load(_Entry):
     next begins."""
 
     name: Name
-    execution_ms: Annotated[
-        Milliseconds,
-        Field(description="Worst-case time of one run, including all waiting."),
-    ]
-    period_ms: Annotated[Milliseconds, Field(description="Least time from the beginning of one run to the next.")]
-    masks_interrupts: Annotated[
-        bool,
-        Field(
-            description="true: interrupts are masked during a run, so the link stops; the hardware keeps the bytes "
-            "that arrive."
-        ),
-    ] = False
-    agent_bytes: Annotated[
-        int,
-        Field(
-            ge=0,
-            le=512,
-            description="For a load that sends the agent a request and waits for the answer: the bytes of the longer "
-            "of these two messages, 24 for a ping or a time synchronisation. The wait is part of execution_ms. 0: the "
-            "load sends no request.",
-        ),
-    ] = 0
+    """Name of the load, unique on its board."""
+    execution_ms: Milliseconds
+    """Worst-case time of one run, including all waiting."""
+    period_ms: Milliseconds
+    """Least time from the beginning of one run to the next."""
+    masks_interrupts: bool = False
+    """true: interrupts are masked during a run, so the link stops; the hardware keeps the bytes that arrive."""
+    agent_bytes: Annotated[int, Field(ge=0, le=512)] = 0
+    """For a load that sends the agent a request and waits for the answer: the bytes of the longer of these two
+    messages, 24 for a ping or a time synchronisation. The wait is part of execution_ms. 0: the load sends no
+    request."""
     source: Source = "estimated"
 
     @property
@@ -100,162 +86,85 @@ class Executor(_Entry):
     that name the same board. A run may override the policy, to compare policies with one description."""
 
     name: Name
+    """Callbacks refer to their executor by this name."""
     where: Where
-    link: Annotated[
-        Name | None,
-        Field(description="Boards only: name of its link. Absent: the link that its chains name, or the only link."),
-    ] = None
-    board: Annotated[
-        Name | None,
-        Field(
-            description="A common name for executors on several cores of one board. These executors share one session, "
-            "one link and one set of pools; each has its own core. Absent: the executor is its own board."
-        ),
-    ] = None
-    policy: Annotated[
-        Literal[BoardPolicy, HostExecutor] | None,
-        Field(
-            description="On a board: tide (the most urgent callback first, preemptive if the board has several lanes); "
-            "batch, batch_stock, batch_blocking (rclc's rounds, in which publishing never waits, waits for reliable "
-            "messages, or always waits). Absent: tide. On the host, the executor of the process: single_threaded, "
-            "multi_threaded, events, events_cbg (rclcpp's SingleThreadedExecutor, MultiThreadedExecutor, "
-            "EventsExecutor and EventsCBGExecutor); callback_isolated (CallbackIsolatedExecutor, a thread for each "
-            "callback group and each callback without one); tide (tide_ros or tide_rclcpp, the most urgent first). "
-            "Absent: each callback once in a ready set and timers whenever they expire, which covers rclcpp on one "
-            "thread; beside boards, any order."
-        ),
-    ] = None
-    scheduling: Annotated[
-        Scheduling | None,
-        Field(
-            description="callback_isolated only: the scheduling of its threads. fifo: SCHED_FIFO or SCHED_RR, each "
-            "thread on a core of its own. deadline: SCHED_DEADLINE, with budget_ms and budget_period_ms of each "
-            "thread. other: SCHED_OTHER, for which there is no bound. Absent: other."
-        ),
-    ] = None
-    lanes: Annotated[
-        int,
-        Field(
-            ge=1, le=64, description="Threads that run callbacks. callback_isolated: omitted, as groups determine it."
-        ),
-    ] = 1
-    budget_ms: Annotated[
-        MillisecondsOrZero,
-        Field(
-            description="CPU time of each lane in every budget_period_ms. tide run enforces the budget; bounds take it "
-            "into account on the host. 0: no budget, a dedicated core."
-        ),
-    ] = Decimal(0)
-    budget_period_ms: Annotated[
-        MillisecondsOrZero, Field(description="Period after which a budget is replenished.")
-    ] = Decimal(0)
-    submit_ms: Annotated[MillisecondsOrZero, Field(description="CPU time to encode and submit one message.")] = Decimal(
-        0
-    )
-    process_ms: Annotated[MillisecondsOrZero, Field(description="CPU time to process one received frame.")] = Decimal(0)
-    dispatch_ms: Annotated[MillisecondsOrZero, Field(description="CPU time to choose a callback.")] = Decimal(0)
-    interrupt_ms: Annotated[
-        MillisecondsOrZero,
-        Field(
-            description="CPU time of the interrupt for one frame. Over RTPS: CPU time to send or receive one datagram, "
-            "including the work of the agent on the board."
-        ),
-    ] = Decimal(0)
-    loads: Annotated[
-        tuple[Load, ...],
-        Field(
-            strict=False, max_length=64, description="Boards only: work that the board executes besides its callbacks."
-        ),
-    ] = ()
-    pools: Annotated[
-        PoolSizes | None,
-        Field(
-            description="Boards with existing firmware only: the sizes of its pools. tide check compares them with the "
-            "sizes that the chains need, and tide simulate uses them. Absent: the sizes that tide footprint --header "
-            "writes."
-        ),
-    ] = None
+    """mcu: a microcontroller, a board of its own and a client of the agent. host: a ROS 2 process."""
+    link: Name | None = None
+    """Boards only: name of its link. Absent: the link that its chains name, or the only link."""
+    board: Name | None = None
+    """A common name for executors on several cores of one board. These executors share one session, one link and one
+    set of pools; each has its own core. Absent: the executor is its own board."""
+    policy: Literal[BoardPolicy, HostExecutor] | None = None
+    """On a board: tide (the most urgent callback first, preemptive if the board has several lanes); batch, batch_stock,
+    batch_blocking (rclc's rounds, in which publishing never waits, waits for reliable messages, or always waits).
+    Absent: tide. On the host, the executor of the process: single_threaded, multi_threaded, events, events_cbg
+    (rclcpp's SingleThreadedExecutor, MultiThreadedExecutor, EventsExecutor and EventsCBGExecutor); callback_isolated
+    (CallbackIsolatedExecutor, a thread for each callback group and each callback without one); tide (tide_ros or
+    tide_rclcpp, the most urgent first). Absent: each callback once in a ready set and timers whenever they expire,
+    which covers rclcpp on one thread; beside boards, any order."""
+    scheduling: Scheduling | None = None
+    """callback_isolated only: the scheduling of its threads. fifo: SCHED_FIFO or SCHED_RR, each thread on a core of its
+    own. deadline: SCHED_DEADLINE, with budget_ms and budget_period_ms of each thread. other: SCHED_OTHER, for which
+    there is no bound. Absent: other."""
+    lanes: Annotated[int, Field(ge=1, le=64)] = 1
+    """Threads that run callbacks. callback_isolated: omitted, as groups determine it."""
+    budget_ms: MillisecondsOrZero = Decimal(0)
+    """CPU time of each lane in every budget_period_ms. tide run enforces the budget; bounds take it into account on the
+    host. 0: no budget, a dedicated core."""
+    budget_period_ms: MillisecondsOrZero = Decimal(0)
+    """Period after which a budget is replenished."""
+    submit_ms: MillisecondsOrZero = Decimal(0)
+    """CPU time to encode and submit one message."""
+    process_ms: MillisecondsOrZero = Decimal(0)
+    """CPU time to process one received frame."""
+    dispatch_ms: MillisecondsOrZero = Decimal(0)
+    """CPU time to choose a callback."""
+    interrupt_ms: MillisecondsOrZero = Decimal(0)
+    """CPU time of the interrupt for one frame. Over RTPS: CPU time to send or receive one datagram, including the work
+    of the agent on the board."""
+    loads: Annotated[tuple[Load, ...], Field(strict=False, max_length=64)] = ()
+    """Boards only: work that the board executes besides its callbacks."""
+    pools: PoolSizes | None = None
+    """Boards with existing firmware only: the sizes of its pools. tide check compares them with the sizes that the
+    chains need, and tide simulate uses them. Absent: the sizes that tide footprint --header writes."""
     source: Source = "estimated"
-    command: Annotated[
-        str | None,
-        Field(
-            min_length=1,
-            description="Command that tide run executes as this executor, in the folder of this file: a client of the "
-            "agent on POSIX, a ROS 2 node, a launch file. {device}, {baud}, {port} and {domain} are replaced by the "
-            "values of the run. Absent: tide run simulates the executor.",
-        ),
-    ] = None
-    image: Annotated[
-        str | None,
-        Field(
-            min_length=1,
-            description="Boards on a serial line only: ELF file that tide run starts in QEMU (mps2-an500), with its "
-            "first UART as the line.",
-        ),
-    ] = None
-    attach: Annotated[
-        str | None,
-        Field(
-            min_length=1,
-            description="Connected boards only: the serial device, for example /dev/ttyACM0; on a network the UDP port "
-            "at which the board looks for the agent.",
-        ),
-    ] = None
+    command: Annotated[str | None, Field(min_length=1)] = None
+    """Command that tide run executes as this executor, in the folder of this file: a client of the agent on POSIX, a
+    ROS 2 node, a launch file. {device}, {baud}, {port} and {domain} are replaced by the values of the run. Absent: tide
+    run simulates the executor."""
+    image: Annotated[str | None, Field(min_length=1)] = None
+    """Boards on a serial line only: ELF file that tide run starts in QEMU (mps2-an500), with its first UART as the
+    line."""
+    attach: Annotated[str | None, Field(min_length=1)] = None
+    """Connected boards only: the serial device, for example /dev/ttyACM0; on a network the UDP port at which the board
+    looks for the agent."""
 
 
 class Line(_Entry):
     """A link that carries the bytes of one board to the agent and back, one byte after the other."""
 
     name: Name
+    """Chains refer to their link by this name."""
     kind: Literal["serial", "usb_cdc"]
-    mtu_bytes: Annotated[
-        int, Field(ge=MTU_MINIMUM, le=65535, description="Largest message; longer messages are sent in fragments.")
-    ] = 512
-    quantum_bytes: Annotated[
-        int,
-        Field(
-            ge=0,
-            le=65535,
-            description="Largest frame. A more urgent frame waits for at most one frame of this size. 0: the MTU.",
-        ),
-    ] = 0
-    agent_ms: Annotated[
-        MillisecondsOrZero,
-        Field(description="Worst-case delay of serial adapter, agent and DDS, from the last byte to the ROS 2 node."),
-    ] = Decimal(0)
-    return_ms: Annotated[
-        MillisecondsOrZero,
-        Field(description="Worst-case delay from a node's publish until the agent may send the frame."),
-    ] = Decimal(0)
+    mtu_bytes: Annotated[int, Field(ge=MTU_MINIMUM, le=65535)] = 512
+    """Largest message; longer messages are sent in fragments."""
+    quantum_bytes: Annotated[int, Field(ge=0, le=65535)] = 0
+    """Largest frame. A more urgent frame waits for at most one frame of this size. 0: the MTU."""
+    agent_ms: MillisecondsOrZero = Decimal(0)
+    """Worst-case delay of serial adapter, agent and DDS, from the last byte to the ROS 2 node."""
+    return_ms: MillisecondsOrZero = Decimal(0)
+    """Worst-case delay from a node's publish until the agent may send the frame."""
     source: Source = "estimated"
-    escaped_bytes: Annotated[
-        int | None,
-        Field(
-            ge=0,
-            le=65535,
-            description="Largest number of bytes 0x7D and 0x7E in a frame. Absent: every byte may be one of these.",
-        ),
-    ] = None
-    exact_sizes: Annotated[
-        bool,
-        Field(description="true: every message has exactly payload_bytes. false: a message has at most payload_bytes."),
-    ] = False
-    heartbeat_delay_ms: Annotated[
-        MillisecondsOrZero | None,
-        Field(
-            le=1000,
-            description="Time from the end of a reliable message to the HEARTBEAT that requests its acknowledgment. 0: "
-            "at once, as in the PoDS paper. Absent: the board uses the measured round trip, at least 20 ms.",
-        ),
-    ] = None
-    agent_heartbeat_ms: Annotated[
-        MillisecondsOrZero,
-        Field(
-            le=10_000,
-            description="Time from the end of a reliable answer to the HEARTBEAT by which the agent requests its "
-            "acknowledgment. 0 also covers a stock agent, which sends HEARTBEATs every 200 ms.",
-        ),
-    ] = Decimal(100)
+    escaped_bytes: Annotated[int | None, Field(ge=0, le=65535)] = None
+    """Largest number of bytes 0x7D and 0x7E in a frame. Absent: every byte may be one of these."""
+    exact_sizes: bool = False
+    """true: every message has exactly payload_bytes. false: a message has at most payload_bytes."""
+    heartbeat_delay_ms: Annotated[MillisecondsOrZero | None, Field(le=1000)] = None
+    """Time from the end of a reliable message to the HEARTBEAT that requests its acknowledgment. 0: at once, as in the
+    PoDS paper. Absent: the board uses the measured round trip, at least 20 ms."""
+    agent_heartbeat_ms: Annotated[MillisecondsOrZero, Field(le=10_000)] = Decimal(100)
+    """Time from the end of a reliable answer to the HEARTBEAT by which the agent requests its acknowledgment. 0 also
+    covers a stock agent, which sends HEARTBEATs every 200 ms."""
 
     @property
     def heartbeat_delay_ns(self) -> int:
@@ -287,7 +196,9 @@ class SerialLink(Line):
     """A serial line with 8N1 framing, ten bit times a byte, full duplex, between the microcontroller and the agent."""
 
     kind: Literal["serial"]
+    """A serial line: 8N1, full duplex."""
     baud: Annotated[int, Field(ge=1200, le=20_000_000)]
+    """Bits per second; a byte takes ten bits."""
 
     @property
     def rate(self) -> int:
@@ -304,21 +215,12 @@ class UsbLink(Line):
     measured rate."""
 
     kind: Literal["usb_cdc"]
-    bytes_per_s: Annotated[
-        int,
-        Field(
-            ge=1000,
-            le=50_000_000,
-            description="Throughput in the slower direction, measured with messages as long as those of the chains.",
-        ),
-    ]
-    poll_ms: Annotated[
-        MillisecondsOrZero,
-        Field(
-            description="Longest time from the moment at which a frame is ready to its first packet. The default is "
-            "the length of a USB frame at full speed."
-        ),
-    ] = Decimal(1)
+    """A serial port over USB, CDC ACM."""
+    bytes_per_s: Annotated[int, Field(ge=1000, le=50_000_000)]
+    """Throughput in the slower direction, measured with messages as long as those of the chains."""
+    poll_ms: MillisecondsOrZero = Decimal(1)
+    """Longest time from the moment at which a frame is ready to its first packet. The default is the length of a USB
+    frame at full speed."""
 
     @property
     def rate(self) -> int:
@@ -334,47 +236,32 @@ class UdpLink(_Entry):
     network. If quantiles of its delays are known, as on Wi-Fi, chains also have probabilities."""
 
     name: Name
+    """Chains refer to their link by this name."""
     kind: Literal["udp", "tcp"]
+    """UDP or TCP on IPv4. Networks guarantee no bound: agent_ms and return_ms are taken as given."""
     port: Annotated[int, Field(ge=1, le=65535)] = 8888
+    """UDP port of the agent."""
     mtu_bytes: Annotated[int, Field(ge=MTU_MINIMUM, le=65535)] = 512
+    """Largest message; longer messages are sent in fragments."""
     quantum_bytes: Annotated[int, Field(ge=0, le=65535)] = 0
-    agent_ms: Annotated[
-        MillisecondsOrZero | None,
-        Field(
-            description="Worst-case delay of network, agent and DDS, from a board's send to the ROS 2 node, under any "
-            "other traffic. Absent: there is no bound."
-        ),
-    ] = None
-    return_ms: Annotated[
-        MillisecondsOrZero | None,
-        Field(
-            description="Worst-case delay from a node's publish until the board receives the message. Absent: there "
-            "is no bound."
-        ),
-    ] = None
-    agent_quantiles_ms: Annotated[
-        DelayQuantiles,
-        Field(
-            description="Measured delays of messages to the ROS 2 node, by the share of messages that take no longer, "
-            'for example { "0.5" = 2, "0.99" = 8, "0.999" = 25 }. agent_ms remains the longest delay: a later message '
-            "counts as lost. A chain with such messages has a probability instead of a guarantee."
-        ),
-    ] = ()
-    return_quantiles_ms: Annotated[
-        DelayQuantiles,
-        Field(
-            description="As agent_quantiles_ms, for the delay from a node's publish until the board receives the "
-            "message. return_ms remains the longest delay."
-        ),
-    ] = ()
+    """Largest frame. A more urgent frame waits for at most one frame of this size. 0: the MTU."""
+    agent_ms: MillisecondsOrZero | None = None
+    """Worst-case delay of network, agent and DDS, from a board's send to the ROS 2 node, under any other traffic.
+    Absent: there is no bound."""
+    return_ms: MillisecondsOrZero | None = None
+    """Worst-case delay from a node's publish until the board receives the message. Absent: there is no bound."""
+    agent_quantiles_ms: DelayQuantiles = ()
+    """Measured delays of messages to the ROS 2 node, by the share of messages that take no longer, for example { "0.5"
+    = 2, "0.99" = 8, "0.999" = 25 }. agent_ms remains the longest delay: a later message counts as lost. A chain with
+    such messages has a probability instead of a guarantee."""
+    return_quantiles_ms: DelayQuantiles = ()
+    """As agent_quantiles_ms, for the delay from a node's publish until the board receives the message. return_ms
+    remains the longest delay."""
     source: Source = "estimated"
-    heartbeat_delay_ms: Annotated[
-        MillisecondsOrZero | None,
-        Field(le=1000, description="Same as for a serial line."),
-    ] = None
-    agent_heartbeat_ms: Annotated[
-        MillisecondsOrZero | None, Field(le=10_000, description="Same as for a serial line. Absent: measured.")
-    ] = None
+    heartbeat_delay_ms: Annotated[MillisecondsOrZero | None, Field(le=1000)] = None
+    """Same as for a serial line."""
+    agent_heartbeat_ms: Annotated[MillisecondsOrZero | None, Field(le=10_000)] = None
+    """Same as for a serial line. Absent: measured."""
 
     @property
     def heartbeat_delay_ns(self) -> int:
@@ -387,76 +274,36 @@ class RtpsLink(_Entry):
     topics and services between the board and nodes of the host, with the stated delays of the network."""
 
     name: Name
+    """Chains refer to their link by this name."""
     kind: Literal["rtps"]
-    mbit_per_s: Annotated[int, Field(ge=1, le=100_000, description="Rate of the board's interface.")] = 100
-    mtu_bytes: Annotated[
-        int,
-        Field(
-            ge=MTU_MINIMUM,
-            le=65535,
-            description="TIDE_MTU_BYTES of the board. Between the board's session and its RTPS, longer reliable "
-            "messages are sent in fragments.",
-        ),
-    ] = 512
-    datagram_bytes: Annotated[
-        int,
-        Field(ge=768, le=65_507, description="Longest datagram that the board sends, TIDE_RTPS_DATAGRAM_BYTES."),
-    ] = 1472
-    queued_datagrams: Annotated[
-        int,
-        Field(
-            ge=1,
-            le=1000,
-            description="Largest number of datagrams that wait in the board's network stack. A more urgent datagram "
-            "waits for all of them.",
-        ),
-    ] = 1
-    more_readers: Annotated[
-        int,
-        Field(
-            ge=0,
-            le=64,
-            description="Readers of each topic of the board besides those in this file, for example a recorder. Each "
-            "reader is sent a datagram of its own.",
-        ),
-    ] = 0
-    discovery_datagrams: Annotated[
-        int,
-        Field(
-            ge=1,
-            le=10_000,
-            description="Largest number of datagrams of discovery that the board sends and receives in 3 s while no "
-            "node starts or ends. Each takes interrupt_ms, and a sample waits for at most queued_datagrams of them.",
-        ),
-    ] = 64
-    to_host_ms: Annotated[
-        MillisecondsOrZero | None,
-        Field(
-            description="Worst-case delay of network and DDS, from the end of a datagram at the board's interface to "
-            "the ROS 2 node, under any other traffic. Absent: there is no bound."
-        ),
-    ] = None
-    to_board_ms: Annotated[
-        MillisecondsOrZero | None,
-        Field(
-            description="Worst-case delay from a node's publish until the board has received the datagram. Absent: "
-            "there is no bound."
-        ),
-    ] = None
-    acknowledge_ms: Annotated[
-        MillisecondsOrZero,
-        Field(
-            description="Longest time from a HEARTBEAT's arrival at a node to its ACKNACK, and from an ACKNACK's "
-            "arrival to the samples that it requests, for reliable topics. Fast DDS waits 5 ms."
-        ),
-    ] = Decimal(10)
-    heartbeat_ms: Annotated[
-        MillisecondsOrZero,
-        Field(
-            description="Longest distance of a node's HEARTBEATs while a sample to the board is not acknowledged, for "
-            "bounds with losses. Fast DDS: 3 s, unless its profile gives heartbeat_period."
-        ),
-    ] = Decimal(3000)
+    """RTPS over UDP, without an agent. Networks guarantee no bound: to_host_ms and to_board_ms are taken as given."""
+    mbit_per_s: Annotated[int, Field(ge=1, le=100_000)] = 100
+    """Rate of the board's interface."""
+    mtu_bytes: Annotated[int, Field(ge=MTU_MINIMUM, le=65535)] = 512
+    """TIDE_MTU_BYTES of the board. Between the board's session and its RTPS, longer reliable messages are sent in
+    fragments."""
+    datagram_bytes: Annotated[int, Field(ge=768, le=65_507)] = 1472
+    """Longest datagram that the board sends, TIDE_RTPS_DATAGRAM_BYTES."""
+    queued_datagrams: Annotated[int, Field(ge=1, le=1000)] = 1
+    """Largest number of datagrams that wait in the board's network stack. A more urgent datagram waits for all of
+    them."""
+    more_readers: Annotated[int, Field(ge=0, le=64)] = 0
+    """Readers of each topic of the board besides those in this file, for example a recorder. Each reader is sent a
+    datagram of its own."""
+    discovery_datagrams: Annotated[int, Field(ge=1, le=10_000)] = 64
+    """Largest number of datagrams of discovery that the board sends and receives in 3 s while no node starts or ends.
+    Each takes interrupt_ms, and a sample waits for at most queued_datagrams of them."""
+    to_host_ms: MillisecondsOrZero | None = None
+    """Worst-case delay of network and DDS, from the end of a datagram at the board's interface to the ROS 2 node, under
+    any other traffic. Absent: there is no bound."""
+    to_board_ms: MillisecondsOrZero | None = None
+    """Worst-case delay from a node's publish until the board has received the datagram. Absent: there is no bound."""
+    acknowledge_ms: MillisecondsOrZero = Decimal(10)
+    """Longest time from a HEARTBEAT's arrival at a node to its ACKNACK, and from an ACKNACK's arrival to the samples
+    that it requests, for reliable topics. Fast DDS waits 5 ms."""
+    heartbeat_ms: MillisecondsOrZero = Decimal(3000)
+    """Longest distance of a node's HEARTBEATs while a sample to the board is not acknowledged, for bounds with losses.
+    Fast DDS: 3 s, unless its profile gives heartbeat_period."""
     source: Source = "estimated"
 
     @property

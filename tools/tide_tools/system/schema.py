@@ -11,63 +11,6 @@ from tide_tools.system.model import System
 from tide_tools.system.places import Line
 
 _NAME = "It has lower case letters, digits and _, and begins with a letter."
-_DESCRIPTIONS = {
-    "System.system": "The system's name and purpose.",
-    "System.executors": "The executors of callbacks, on microcontrollers and on the host.",
-    "System.links": "Lines and networks between boards and agent, or between boards and ROS 2 nodes.",
-    "System.groups": "Callbacks that must not overlap each other, or that may overlap even themselves.",
-    "System.chains": "Callbacks in data-dependency order, each with a deadline.",
-    "System.paths": "Paths of data over several chains, with limits for reaction time and data age.",
-    "DataPath.name": f"Unique name of the path. {_NAME}",
-    "System.locks": "Data that callbacks of several lanes share, with each callback's longest critical section.",
-    "Lock.name": f"Unique name of the lock. {_NAME}",
-    "Header.name": f"Name of the system. {_NAME}",
-    "Header.description": "The system's purpose, in one line.",
-    "Executor.name": f"Callbacks refer to their executor by this name. {_NAME}",
-    "Executor.where": "mcu: a microcontroller, a board of its own and a client of the agent. host: a ROS 2 process.",
-    "Load.name": f"Name of the load, unique on its board. {_NAME}",
-    "SerialLink.name": f"Chains refer to their link by this name. {_NAME}",
-    "SerialLink.kind": "A serial line: 8N1, full duplex.",
-    "SerialLink.baud": "Bits per second; a byte takes ten bits.",
-    "UdpLink.name": f"Chains refer to their link by this name. {_NAME}",
-    "UsbLink.name": f"Chains refer to their link by this name. {_NAME}",
-    "UsbLink.kind": "A serial port over USB, CDC ACM.",
-    "UdpLink.kind": "UDP or TCP on IPv4. Networks guarantee no bound: agent_ms and return_ms are taken as given.",
-    "UdpLink.port": "UDP port of the agent.",
-    "UdpLink.mtu_bytes": "Largest message; longer messages are sent in fragments.",
-    "UdpLink.quantum_bytes": "Largest frame. A more urgent frame waits for at most one frame of this size. 0: the MTU.",
-    "RtpsLink.name": f"Chains refer to their link by this name. {_NAME}",
-    "RtpsLink.kind": "RTPS over UDP, without an agent. Networks guarantee no bound: to_host_ms and to_board_ms are "
-    "taken as given.",
-    "Publication.topic": "ROS 2 topic, for example brake/request. If several callbacks publish one topic, the topic's "
-    "subscriptions, with the same names, must follow each of these callbacks.",
-    "Publication.type": "ROS 2 type, for example std_msgs/msg/String.",
-    "Request.service": "ROS 2 name of the service, for example gripper/close.",
-    "Request.type": "ROS 2 type, for example std_srvs/srv/Trigger.",
-    "Reply.service": "Same as in the request that it answers.",
-    "Reply.type": "Same as in the request that it answers.",
-    "Group.name": f"Callbacks refer to their group by this name. {_NAME}",
-    "Group.kind": "exclusive: one callback at a time. reentrant: each callback may overlap all others and itself.",
-    "Callback.name": f"Name of the callback, unique in its chain. {_NAME}",
-    "Callback.kind": "A timer or an event begins a chain. A subscription receives the preceding callback's message, a "
-    "service its request, and a client the preceding service's reply.",
-    "Callback.executor": "Name of the executor that runs the callback.",
-    "Callback.publishes": "The message that the callback publishes at its end, for the next callback of the chain and "
-    "for chains that branch from it: a table, or a list of tables.",
-    "Callback.requests": "The request that the callback sends to a service at its end. The service is the next "
-    "callback of the chain.",
-    "Callback.replies": "Services only: the reply that the service sends at its end.",
-    "Callback.group": "Name of the callback's group. Absent: the callback may overlap all callbacks except itself.",
-    "Chain.name": f"Unique name of the chain. {_NAME}",
-    "Chain.period_ms": "Period of the chain's timer. For events: the least time from one event to the next, except in "
-    "bursts.",
-    "Chain.deadline_ms": "Longest permitted time from the nominal expiry of the chain's timer, or from an event at its "
-    "input (deadline_from), to the end of its last callback.",
-    "Chain.reliability": "Reliable messages are sent again until they are acknowledged.",
-    "Chain.link": "Name of the link that the chain crosses. Absent: the links of its boards.",
-    "Chain.callbacks": "The chain's callbacks in data-dependency order: a timer or an event, then the receiver of each "
-    "message.",
-}
 
 
 def json_schema() -> dict[str, Any]:
@@ -78,12 +21,12 @@ def json_schema() -> dict[str, Any]:
             continue
         definition = schema if model is System else schema["$defs"][model.__name__]
         for key, entry in definition["properties"].items():
-            for limit in model.model_fields[key].metadata:
+            field = model.model_fields[key]
+            for limit in field.metadata:
                 _limit(entry, "maximum", min, getattr(limit, "le", None))
                 _limit(entry, "minimum", max, getattr(limit, "ge", None))
-            described = _DESCRIPTIONS.get(f"{model.__name__}.{key}")
-            if described is not None:
-                entry["description"] = described
+            assert field.description is not None, f"{model.__name__}.{key} has no description"
+            entry["description"] = " ".join([*field.description.split(), *([_NAME] if key == "name" else [])])
     publishes = schema["$defs"]["Callback"]["properties"]["publishes"]  # a table, or a list of tables
     listed = {key: publishes.pop(key) for key in ("type", "items")}
     publishes["anyOf"] = [listed["items"], listed | {"minItems": 1, "maxItems": PUBLICATIONS_MAXIMUM}]
