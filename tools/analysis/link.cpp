@@ -2902,9 +2902,10 @@ class LinkModel {
                          [](const LinkCallback &callback) { return callback.least_ns > 0; });
     });
     if (shortest) list.push_back({"shortest_execution", "no execution is shorter than its least_ms", {}});
-    list.push_back({"digestion",
-                    "to take over a frame takes " + milliseconds(client.process_ns) + " at most",
-                    {{"process_ns", client.process_ns}}});
+    list.push_back(
+        {"digestion",
+         "a board takes at most " + milliseconds(client.process_ns) + " to process a received frame (process_ms)",
+         {{"process_ns", client.process_ns}}});
     Assumption releases{"release_jitter", "a timer starts its chain when it expires", {}};
     std::string late;
     for (const LinkChain &chain : chains) {
@@ -2914,14 +2915,18 @@ class LinkModel {
     if (!late.empty()) releases.text += ", or later by at most: " + late;
     list.push_back(releases);
     list.push_back({"agent",
-                    "agent, DDS and serial adapter take " + milliseconds(line.agent_ns) + " to the node at most",
+                    "from the line to the node: " + milliseconds(line.agent_ns) +
+                        " at most (agent_ms: serial adapter, agent, DDS)",
                     {{"agent_ns", line.agent_ns}}});
     list.push_back({"return",
-                    "they take " + milliseconds(line.return_ns) + " back from the node to the line at most",
+                    "from the node to the line: " + milliseconds(line.return_ns) +
+                        " at most (return_ms: DDS, agent, serial adapter)",
                     {{"return_ns", line.return_ns}}});
     Assumption escapes{"escapes", "every byte of a frame may be escaped", {}};
     if (line.escaped_bytes) {
-      escapes.text = "at most " + std::to_string(*line.escaped_bytes) + " bytes of a frame are escaped";
+      escapes.text = *line.escaped_bytes == 0
+                         ? "no byte of a frame is escaped"
+                         : "at most " + std::to_string(*line.escaped_bytes) + " bytes of a frame are escaped";
       escapes.values = {{"escaped_bytes", *line.escaped_bytes}};
     }
     list.push_back(std::move(escapes));
@@ -2933,20 +2938,20 @@ class LinkModel {
         {"losses",
          losses == 0 ? "no frame is lost" : "at most " + std::to_string(losses) + " frames of an instance are lost",
          {{"losses", losses}}});
-    const auto questions = [&](const char *id, const char *side, const char *what, const Questions &asked) {
+    const auto questions = [&](const char *id, const char *whose, const Questions &asked) {
       const time_ns first_ns = asked.delay_ns < 0 ? asked.floor_ns : asked.delay_ns;
       list.push_back({id,
-                      std::string(side) + " asks about " + what + " after " + milliseconds(first_ns) +
-                          " at the earliest, and every " + milliseconds(asked.period_ns) + " again" +
-                          (asked.delay_ns < 0 ? " or sooner" : ""),
+                      std::string("the HEARTBEAT for ") + whose + " unacknowledged message comes " +
+                          milliseconds(first_ns) + " later at the earliest, then every " +
+                          milliseconds(asked.period_ns) + (asked.delay_ns < 0 ? " or sooner" : ""),
                       {{"delay_ns", first_ns}, {"period_ns", asked.period_ns}}});
     };
     if (std::any_of(chains.begin(), chains.end(), [](const LinkChain &chain) { return chain.uplink_reliable; }))
-      questions("client_questions", "the client", "a request that is not acknowledged", system_.protocol.client);
+      questions("client_questions", "a board's", system_.protocol.client);
     if (std::any_of(chains.begin(), chains.end(), [](const LinkChain &chain) { return chain.downlink_reliable; }))
-      questions("agent_questions", "the agent", "an answer that is not acknowledged", system_.protocol.agent);
+      questions("agent_questions", "the agent's", system_.protocol.agent);
     list.push_back({"pools", "pools never run full", {{"window", system_.protocol.window}}});
-    list.push_back({"line_alone", "nobody else uses the line", {}});
+    list.push_back({"line_alone", "no other traffic is on the line", {}});
     if (alive_ && system_.protocol.silence_ns > 0) {
       // The first answer must arrive within the silence, so the first release must come earlier by the time until that
       // answer.
@@ -2960,8 +2965,8 @@ class LinkModel {
       const time_ns answer_ns = soonest < size() ? responses_[soonest] : 0;
       const std::string of = soonest < size() ? "the first release of " + chains[soonest].name : "its first release";
       list.push_back({"heard_at_start",
-                      "no board has a session for " + milliseconds(silence_ns - answer_ns) + " before " + of +
-                          "; a board that hears nothing for " + milliseconds(silence_ns) +
+                      of + " comes within " + milliseconds(silence_ns - answer_ns) +
+                          " of a session's start: a board that receives nothing for " + milliseconds(silence_ns) +
                           " asks whether the agent is there",
                       {{"silence_ns", silence_ns - answer_ns}}});
     }
@@ -2973,8 +2978,7 @@ class LinkModel {
                       "a sample that came during a publish waits for the next timer of the board, " +
                           milliseconds(event_ns) + " at most: all of its timers run from the start",
                       {{"event_ns", event_ns}}});
-    list.push_back(
-        {"over_in_time", "a chain is over before its next release; the chains that a bound depends on are, too", {}});
+    list.push_back({"over_in_time", "a chain is over before its next release", {}});
     return list;
   }
 

@@ -217,55 +217,23 @@ def _undescribed_parts(system: System) -> list[str]:
 
 
 _GOALS = "/_action/send_goal"
-_HEARTBEAT = re.compile("the (client|agent) asks about .* after (.*) at the earliest, and every (.* ms) again")
-# Texts for premises of the link analysis, which does not know what kind of network a link is.
-_OVER_RTPS = {
-    "agent": r"from the board's interface to the node: \1 at most (to_host_ms: network, DDS)",
-    "return": r"from the node's publish to the board: \1 at most (to_board_ms: DDS, network)",
-    "line_alone": r"the board's interface sends nothing but its samples and discovery",
+# The link analysis words its premises for a serial line; here is what another link has in place of it.
+_ON_NETWORK = {
+    "digestion": {"received frame": "received message"},
+    "agent": {"the line": "the network", "serial adapter, agent": "agent"},
+    "return": {"the line": "the network", "agent, serial adapter": "agent"},
+    "line_alone": {"the line": "the network"},
+    "escapes": {"no byte of a frame is escaped": "a network adds no escape bytes"},
 }
-_WORDS: dict[str, tuple[re.Pattern[str], str, str]] = {  # pattern, text for a serial line, text for a network
-    "digestion": (
-        re.compile("to take over a frame takes (.*) at most"),
-        r"a board takes at most \1 to process a received frame (process_ms)",
-        r"a board takes at most \1 to process a received message (process_ms)",
-    ),
-    "agent": (
-        re.compile("agent, DDS and serial adapter take (.*) to the node at most"),
-        r"from the line to the node: \1 at most (agent_ms: serial adapter, agent, DDS)",
-        r"from the network to the node: \1 at most (agent_ms: agent, DDS)",
-    ),
-    "return": (
-        re.compile("they take (.*) back from the node to the line at most"),
-        r"from the node to the line: \1 at most (return_ms: DDS, agent, serial adapter)",
-        r"from the node to the network: \1 at most (return_ms: DDS, agent)",
-    ),
-    "line_alone": (
-        re.compile("nobody else uses the line"),
-        r"no other traffic is on the line",
-        r"no other traffic is on the network",
-    ),
-    "client_questions": (
-        _HEARTBEAT,
-        *2 * (r"the HEARTBEAT for a board's unacknowledged message comes \2 later at the earliest, then every \3",),
-    ),
-    "agent_questions": (
-        _HEARTBEAT,
-        *2 * (r"the HEARTBEAT for the agent's unacknowledged message comes \2 later at the earliest, then every \3",),
-    ),
-    "heard_at_start": (
-        re.compile("no board has a session for (.*) before (.*); a board that hears nothing for (.*) asks whether"),
-        *2 * (r"\2 comes within \1 of a session's start: a board that receives nothing for \3 asks whether",),
-    ),
-    "over_in_time": (
-        re.compile("a chain is over before its next release; the chains that a bound depends on are, too"),
-        *2 * (r"an instance ends before the next is released, also of every chain that a bound depends on",),
-    ),
-    "escapes": (
-        re.compile("at most 0 bytes of a frame are escaped"),
-        r"no byte of a frame is escaped",
-        r"a network adds no escape bytes",
-    ),
+_OVER_RTPS = {
+    "agent": {"the line": "the board's interface", "agent_ms: serial adapter, agent, DDS": "to_host_ms: network, DDS"},
+    "return": {
+        "the node to the line": "the node's publish to the board",
+        "return_ms: DDS, agent, serial adapter": "to_board_ms: DDS, network",
+    },
+    "line_alone": {
+        "no other traffic is on the line": "the board's interface sends nothing but its samples and discovery"
+    },
 }
 
 
@@ -276,12 +244,12 @@ def worded(system: System, premise: str, text: str) -> str:
         text = re.sub("at most 1 (frame|datagram)s of an instance are", r"at most 1 \1 of an instance is", text)
         unrepaired = [chain.name for chain in system.chains if _is_unrepaired(system, chain)]
         return f"{text}, and none of a best-effort message ({', '.join(unrepaired)})" if unrepaired else text
-    if premise not in _WORDS:
+    if any(isinstance(link, Line) for link in system.links):
         return text
-    said, on_line, on_network = _WORDS[premise]
-    if all(isinstance(link, RtpsLink) for link in system.links):
-        on_network = _OVER_RTPS.get(premise, on_network)
-    return said.sub(on_line if any(isinstance(link, Line) for link in system.links) else on_network, text)
+    words = _ON_NETWORK | (_OVER_RTPS if all(isinstance(link, RtpsLink) for link in system.links) else {})
+    for on_line, instead in words.get(premise, {}).items():
+        text = text.replace(on_line, instead)
+    return text
 
 
 def _is_unrepaired(system: System, chain: Chain) -> bool:
