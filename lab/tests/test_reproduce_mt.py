@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tide_lab.reproduce.mt_cases import (
+from tide_lab.reproduce.mt import (
     MT_CASES,
     Configuration,
     HostError,
@@ -162,7 +162,7 @@ def test_options_are_refused_in_words() -> None:
 
 
 def test_a_case_whose_files_are_not_installed_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tide_lab.reproduce.mt_cases.ROOT", tmp_path)
+    monkeypatch.setattr("tide_lab.reproduce.mt.ROOT", tmp_path)
     result = CliRunner().invoke(app, ["lab", "reproduce", "four-chains", "--out", str(tmp_path / "out")])
     assert result.exit_code == 2
     (line,) = result.output.splitlines()

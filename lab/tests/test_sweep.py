@@ -14,9 +14,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from tide_lab.sweep.claims import CURVES, Shares, fall, first_near_the_end, largest_lead, points_behind, steepest_part
-from tide_lab.sweep.figures import RECIPES, run_study
-from tide_lab.sweep.study import STUDIES, VARIANTS, Block, blocks, interval, run_block
+from tide_lab.reproduce.sweep import (
+    CURVES,
+    RECIPES,
+    STUDIES,
+    VARIANTS,
+    Block,
+    Shares,
+    blocks,
+    fall,
+    first_near_the_end,
+    interval,
+    largest_lead,
+    points_behind,
+    run_block,
+    run_study,
+    steepest_part,
+)
 from tide_tools.main import app
 
 CASE = "mt-schedulability-utilisation"

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +27,23 @@ import pytest
 from typer.testing import CliRunner
 
 from tide_lab.programs import find_binary
-from tide_lab.timers import command, measure, plan, rclpy_timer
-from tide_lab.timers.latencies import PERCENTS, Summary, of_cyclictest
-from tide_lab.timers.measure import Load, Outcome
-from tide_lab.timers.plan import PLAIN, ROS_TIMERS, PlanError, Settings, blocks, processors
-from tide_lab.timers.published import PUBLISHED, published_lines
-from tide_lab.timers.results import load_lines
+from tide_lab.timers import measure, rclpy_timer
+from tide_lab.timers.measure import (
+    PERCENTS,
+    PLAIN,
+    PUBLISHED,
+    ROS_TIMERS,
+    Load,
+    Outcome,
+    PlanError,
+    Settings,
+    Summary,
+    blocks,
+    load_lines,
+    of_cyclictest,
+    processors,
+    published_lines,
+)
 from tide_test_support import eventually
 from tide_tools.main import app
 from tide_tools.programs.binaries import MissingBinaryError
@@ -54,18 +66,8 @@ def program(*words: object, **keywords: Any) -> subprocess.CompletedProcess[str]
 
 
 def settings(**changes: Any) -> Settings:
-    values: dict[str, Any] = {
-        "repetitions": 1000,
-        "timeout_us": 1000,
-        "policy": "normal",
-        "priority": 0,
-        "load_percent": 0,
-        "cpus": (0, 1),
-        "cyclictest": True,
-        "ros": ("rclpy",),
-        "ros_repetitions": 100,
-    }
-    return Settings(**values | changes)
+    usual = Settings(1000, 1000, "normal", 0, 0, (0, 1), True, ("rclpy",), ros_repetitions=100)
+    return replace(usual, **changes)
 
 
 def log(folder: Path, name: str) -> list[int]:
@@ -187,12 +189,9 @@ def consistent(folder: Path) -> dict[str, Any]:
     """Checks results.json: recomputes its figures from the logs. Returns its content."""
     data: dict[str, Any] = json.loads((folder / "results.json").read_text(encoding="utf-8"))
     by_name = {one["name"]: one for one in data["latencies"]}
-    for name, file in (
-        ("tide", "tide.measured"),
-        ("tide, reported", "tide.reported"),
-        *((name, f"{name}.measured") for name in ALONE),
-        *((f"{name}, reported", f"{name}.reported") for name in ALONE),
-    ):
+    every = ("tide", *ALONE)
+    files = {name: f"{name}.measured" for name in every} | {f"{name}, reported": f"{name}.reported" for name in every}
+    for name, file in files.items():
         if name not in by_name:
             assert not (folder / f"{file}.log").exists()
             continue
@@ -239,7 +238,7 @@ def test_a_run_beside_cyclictest_and_timers_of_ros_under_load(tmp_path: Path) ->
 
 
 def test_one_processor_and_real_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "processors", lambda: (CPU,))
+    monkeypatch.setattr(measure, "processors", lambda: (CPU,))
     words = ["--repetitions", 600, "--policy", "rr", "--priority", 30, "--ros", "none"]
     answer = tide(*words, "--out", tmp_path)
     if not may_use_fifo():
@@ -247,13 +246,8 @@ def test_one_processor_and_real_time(tmp_path: Path, monkeypatch: pytest.MonkeyP
         return
     assert answer.exit_code == 0, answer.output
     data = consistent(tmp_path)
-    assert {one["name"]: one["samples"] for one in data["latencies"]} == {
-        "tide": 600,
-        "tide, reported": 600,
-        PLAIN: 600,
-        f"{PLAIN}, reported": 600,
-        "cyclictest": 600,
-    }
+    names = ("tide", "tide, reported", PLAIN, f"{PLAIN}, reported", "cyclictest")
+    assert {one["name"]: one["samples"] for one in data["latencies"]} == dict.fromkeys(names, 600)
     assert "average without the early wake-up" in [one["goal"] for one in data["goals"]]
     assert (data["goals"][0]["goal"], data["goals"][0]["holds"]) == ("never early", True)
 
@@ -363,14 +357,16 @@ def test_the_command_refuses_bad_options(words: Sequence[str], text: str) -> Non
     assert text in " ".join(answer.output.replace("│", " ").split())
 
 
-def refuse_agent(name: str) -> Path:
-    raise MissingBinaryError(f"{name} is not here")
+def without_agent(name: str) -> Path:
+    if name == "tide-agent":
+        raise MissingBinaryError(f"{name} is not here")
+    return find_binary(name)
 
 
 def test_it_measures_without_what_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "has_cyclictest", lambda: False)
-    monkeypatch.setattr(plan.importlib.util, "find_spec", lambda _: None)
-    monkeypatch.setattr(plan, "find_binary", refuse_agent)
+    monkeypatch.setattr(measure, "has_cyclictest", lambda: False)
+    monkeypatch.setattr(measure.importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr(measure, "find_binary", without_agent)
     answer = tide("--repetitions", 50, "--out", tmp_path)
     assert answer.exit_code == 0, answer.output
     for text in ("rt-tests", "without rclpy", "without rclc"):

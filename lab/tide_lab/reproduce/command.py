@@ -25,9 +25,9 @@ from tide_lab.reproduce.cases import (
     stated,
     systems_of,
 )
-from tide_lab.reproduce.mt_cases import MT_CASES
+from tide_lab.reproduce.mt import MT_CASES, reproduce_mt
+from tide_lab.reproduce.sweep import STUDIES, reproduce_figure
 from tide_lab.simulator import SimulationError, Simulator
-from tide_lab.sweep.study import STUDIES
 from tide_tools.interrupts import interruptible
 from tide_tools.outputs import results_folder
 from tide_tools.programs.binaries import ROOT, MissingBinaryError
@@ -102,12 +102,8 @@ def reproduce(
 
         return reproduce_budget(case, samples or 1000, out, on)
     if case in MT_CASES:
-        from tide_lab.reproduce.mt import reproduce_mt
-
         return reproduce_mt(case, samples, seed, out, on, threads, quick)
     if case in STUDIES:
-        from tide_lab.sweep.figures import reproduce_figure
-
         return reproduce_figure(case, samples, seed, out or Path("results") / case, quick)
     if case not in CASES:
         _refuse(f"there is no case '{case}'; use one of: {', '.join(NAMES)}")

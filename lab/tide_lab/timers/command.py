@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import shlex
 import sys
-from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from typing import Annotated
@@ -12,23 +11,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from tide_lab.timers.measure import Outcome, measure, require_permission
-from tide_lab.timers.plan import (
-    LOAD_MOST_PERCENT,
-    PRIORITY,
-    ROS_TIMERS,
-    TIMEOUT_LEAST_US,
-    TIMEOUT_MOST_US,
-    PlanError,
-    Settings,
-    blocks,
-    has_cyclictest,
-    missing_of,
-    processors,
-    ros_timers,
-)
-from tide_lab.timers.published import published_lines
-from tide_lab.timers.results import Result, load_lines, summary_table, title, verdict_line, write_files
+from tide_lab.timers import measure
 from tide_tools.interrupts import interruptible
 from tide_tools.outputs import require_folder, results_folder
 from tide_tools.programs.binaries import MissingBinaryError
@@ -51,18 +34,21 @@ def timers(
         int, typer.Option(min=1, max=100_000_000, help="Number of expiries of tide and of cyclictest.")
     ] = 20_000,
     timeout_us: Annotated[
-        int, typer.Option(min=TIMEOUT_LEAST_US, max=TIMEOUT_MOST_US, help="Microseconds from one expiry to the next.")
+        int,
+        typer.Option(
+            min=measure.TIMEOUT_LEAST_US, max=measure.TIMEOUT_MOST_US, help="Microseconds from one expiry to the next."
+        ),
     ] = 1000,
     policy: Annotated[
         Policy,
         typer.Option(metavar="POLICY", help="Scheduling of every program that measures: normal, fifo, rr."),
     ] = Policy.normal,
-    priority: Annotated[int, typer.Option(min=1, max=99, help="Priority for fifo and rr.")] = PRIORITY,
+    priority: Annotated[int, typer.Option(min=1, max=99, help="Priority for fifo and rr.")] = measure.PRIORITY,
     load: Annotated[
         int,
         typer.Option(
             min=0,
-            max=LOAD_MOST_PERCENT,
+            max=measure.LOAD_MOST_PERCENT,
             help="Percent of each processor that a load takes meanwhile, under the normal policy.",
         ),
     ] = 0,
@@ -105,9 +91,20 @@ def timers(
     folder = out or Path("results/timers")
     require_folder(folder)
     try:
-        settings = _settings(repetitions, timeout_us, policy.value, priority, load, cyclictest, ros_repetitions)
-        settings = replace(settings, ros=_ros_timers(ros))
-        require_permission(settings)
+        if cyclictest and not measure.has_cyclictest():
+            typer.echo("cyclictest is not installed (Debian's package rt-tests): measured without it", err=True)
+        settings = measure.Settings(
+            repetitions=repetitions,
+            timeout_us=timeout_us,
+            policy=policy.value,
+            priority=0 if policy is Policy.normal else priority,
+            load_percent=load,
+            cpus=measure.processors(),
+            cyclictest=cyclictest and measure.has_cyclictest(),
+            ros=_ros_timers(ros),
+            ros_repetitions=ros_repetitions or min(repetitions, max(1000, repetitions // 10)),
+        )
+        measure.require_permission(settings)
         with interruptible(), results_folder(folder, _LEFT) as place:
             outcome = _measure(settings)
             if outcome.interrupted and not len(outcome.tide.measured_ns):
@@ -116,7 +113,7 @@ def timers(
         console = Console(emoji=False)
         names = ", ".join(sorted(entry.name for entry in folder.iterdir()))
         console.print(f"{folder}/: {names}", highlight=False, markup=False, soft_wrap=True)
-    except PlanError as error:
+    except measure.PlanError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(2) from None
     except (MissingBinaryError, OSError) as error:
@@ -128,42 +125,17 @@ def timers(
         raise typer.Exit(1)
 
 
-def _settings(
-    repetitions: int,
-    timeout_us: int,
-    policy: str,
-    priority: int,
-    load: int,
-    cyclictest: bool,
-    ros_repetitions: int | None,
-) -> Settings:
-    if cyclictest and not has_cyclictest():
-        typer.echo("cyclictest is not installed (Debian's package rt-tests): measured without it", err=True)
-        cyclictest = False
-    count = min(repetitions, max(1000, repetitions // 10)) if ros_repetitions is None else ros_repetitions
-    return Settings(
-        repetitions=repetitions,
-        timeout_us=timeout_us,
-        policy=policy,
-        priority=0 if policy == "normal" else priority,
-        load_percent=load,
-        cpus=processors(),
-        cyclictest=cyclictest,
-        ros_repetitions=count,
-    )
-
-
 def _ros_timers(text: str | None) -> tuple[str, ...]:
-    for name in ROS_TIMERS if text is None else ():
-        missing = missing_of(name)
+    for name in measure.ROS_TIMERS if text is None else ():
+        missing = measure.missing_of(name)
         if missing is not None:
             typer.echo(f"{missing}: measured without {name}", err=True)
-    return ros_timers(text)
+    return measure.ros_timers(text)
 
 
-def _measure(settings: Settings) -> Outcome:
+def _measure(settings: measure.Settings) -> measure.Outcome:
     console = Console(emoji=False)
-    total = sum(block.repetitions * len(block.places) for block in blocks(settings))
+    total = sum(block.repetitions * len(block.places) for block in measure.blocks(settings))
     columns = (
         TextColumn("timers"),
         BarColumn(bar_width=24),
@@ -173,21 +145,27 @@ def _measure(settings: Settings) -> Outcome:
     )
     with Progress(*columns, console=console, disable=not console.is_terminal, refresh_per_second=2) as progress:
         task = progress.add_task("", total=total)
-        return measure(settings, lambda what, done: progress.update(task, description=what, completed=done))
+        return measure.measure(settings, lambda what, done: progress.update(task, description=what, completed=done))
 
 
-def _report(settings: Settings, outcome: Outcome, folder: Path) -> bool:
+def _report(settings: measure.Settings, outcome: measure.Outcome, folder: Path) -> bool:
     """True if every program completed all its repetitions."""
     console = Console(emoji=False)
-    result = Result(settings, outcome, describe(settings.policy != "normal"), "tide " + shlex.join(sys.argv[1:]))
-    console.print(f"[bold]{title(settings)}[/bold]", highlight=False, soft_wrap=True)
+    result = measure.Result(
+        settings, outcome, describe(settings.policy != "normal"), "tide " + shlex.join(sys.argv[1:])
+    )
+    console.print(f"[bold]{measure.title(settings)}[/bold]", highlight=False, soft_wrap=True)
     if outcome.interrupted:
         console.print("interrupted: these are the measurements up to then", highlight=False)
     if result.summaries:
-        print_whole(console, summary_table(result))
-    for line in [*published_lines(settings), *load_lines(outcome.loads), *map(verdict_line, result.verdicts())]:
+        print_whole(console, measure.summary_table(result))
+    for line in [
+        *measure.published_lines(settings),
+        *measure.load_lines(outcome.loads),
+        *map(measure.verdict_line, result.verdicts()),
+    ]:
         console.print(line, highlight=False, soft_wrap=True)
-    write_files(result, folder)
+    measure.write_files(result, folder)
     if outcome.failure is not None:
         typer.echo(outcome.failure, err=True)
     return outcome.failure is None
