@@ -257,7 +257,7 @@ def test_a_missing_simulator_names_the_remedy(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(MissingBinaryError):
         find_binary("tide-sim")
     answer = tide("lab", "reproduce", "pods-chains", "--out", tmp_path / "out")
-    assert answer.exit_code == 1
+    assert answer.exit_code == 2
     assert "run `make build`" in answer.output
 
 

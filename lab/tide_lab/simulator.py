@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tide_lab.programs import find_binary
+from tide_tools.errors import FailureError
 from tide_tools.interrupts import shielded
 from tide_tools.programs.child import workers
 
@@ -20,7 +21,7 @@ Task = TypeVar("Task")
 Answer = TypeVar("Answer")
 
 
-class SimulationError(Exception):
+class SimulationError(FailureError):
     """tide-sim refused its arguments (status 2) or failed (status 1); the text is its message."""
 
     def __init__(self, text: str, status: int) -> None:

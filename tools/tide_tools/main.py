@@ -166,7 +166,7 @@ class _Root(_Folders):
                 return super().invoke(ctx)
         except UsageError as error:
             typer.echo(str(error), err=True)
-            raise typer.Exit(2) from None
+            raise typer.Exit(error.status) from None
         except ModuleNotFoundError as error:
             words = [*command_names(), *command_names(LABORATORY)]
             name = ctx.invoked_subcommand or next((one for one in sys.argv[1:] if one in words), "")

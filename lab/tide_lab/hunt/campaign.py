@@ -21,12 +21,13 @@ from tide_lab.hunt.whole import Trial, is_description, need_programs
 from tide_lab.hunt.workers import WorkerError, Workers
 from tide_lab.programs import find_binary
 from tide_lab.simulator import Simulator
+from tide_tools.errors import FailureError
 
 BLOCK_SYSTEMS = 5000
 BLOCK_DESCRIPTIONS = 250
 
 
-class HuntError(Exception):
+class HuntError(FailureError):
     """tide-hunt failed; the text is its message."""
 
 

@@ -8,12 +8,10 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from tide_lab.hunt.campaign import (
     Block,
     Found,
-    HuntError,
     blocks,
     each_block,
     is_whole,
@@ -21,12 +19,11 @@ from tide_lab.hunt.campaign import (
     replay,
 )
 from tide_lab.hunt.whole import is_description, need_programs
-from tide_lab.simulator import SimulationError
+from tide_tools.errors import UsageError
 from tide_tools.interrupts import interruptible
 from tide_tools.outputs import require_file, write_text
-from tide_tools.programs.binaries import MissingBinaryError
 from tide_tools.system.load import SystemFileError, load
-from tide_tools.terminal.style import empty_table, print_whole
+from tide_tools.terminal.style import empty_table, print_whole, progress_bar
 
 app = typer.Typer()
 _SHOWN_FAILURES = 10
@@ -112,9 +109,6 @@ def hunt(
                 raise typer.Exit(0 if hunt_twins(systems, schedules, climbs) else 1)
         with interruptible():
             _run(list(blocks(names, first, systems)), wanted)
-    except (HuntError, SimulationError, MissingBinaryError, OSError) as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(1) from None
     except KeyboardInterrupt:
         typer.echo("interrupted; this is what was seen until then", err=True)
         interrupted = True
@@ -138,28 +132,20 @@ def _names(bounds: list[str] | None) -> list[str]:
             try:
                 load(name)
             except SystemFileError as error:
-                _refuse("\n".join(error.lines))
+                raise UsageError("\n".join(error.lines)) from None
         elif name not in known:
-            _refuse(f"there is no bound '{name}'; use one of: {', '.join(known)}")
+            raise UsageError(f"there is no bound '{name}'; use one of: {', '.join(known)}")
     names = bounds or known
     if any(is_whole(name) for name in names):
         need_programs()
     return names
 
 
-def _refuse(text: str) -> None:
-    typer.echo(text, err=True)
-    raise typer.Exit(2)
-
-
 def _run(work: list[Block], wanted: _Hunt) -> None:
     """Adds results to `wanted` as blocks finish."""
     for block in work:
         wanted.found.setdefault(block.quarry, Found())
-    columns = (TextColumn("hunt"), BarColumn(bar_width=30), MofNCompleteColumn(), TimeRemainingColumn())
-    console = Console(emoji=False)
-    hidden = not console.is_terminal
-    with Progress(*columns, console=console, disable=hidden) as bar:
+    with progress_bar(Console(emoji=False), "hunt") as bar:
         task = bar.add_task("", total=len(work))
         for block, told in each_block(wanted.schedules, wanted.climbs, work):
             _add(block, told, wanted)

@@ -16,22 +16,21 @@ from typing import Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from tide_tools.errors import FailureError, UsageError
 from tide_tools.interrupts import interruptible
 from tide_tools.outputs import results_folder
-from tide_tools.play.server import Server, ServerError
-from tide_tools.programs.binaries import MissingBinaryError
+from tide_tools.play.server import Server
 from tide_tools.report.results import Row
-from tide_tools.terminal.style import empty_table, print_whole
+from tide_tools.terminal.style import empty_table, print_whole, progress_bar
 
 SOURCE = "Budget-based real-time Executor for Micro-ROS"
 PING_MS, PERIOD_MS = 10, 100
 _SETTLE_S = 60  # further time for pings that are still in queues when the last one has been sent
 
 
-class BudgetError(Exception):
+class BudgetError(FailureError):
     """A run violated a rule; the text is its message."""
 
 
@@ -259,33 +258,21 @@ def _row(case: BudgetCase, system: str, x: int, metric: str, value: float, pings
 def reproduce_budget(name: str, pings: int, out: Path | None, on: str) -> None:
     """Prints a table and the findings, and writes results.json. Exits with status 1 if a finding does not hold."""
     if on != "sim":
-        _fail(f"--on does not take '{on}'; {name} runs in virtual time, sim", 2)
+        raise UsageError(f"--on does not take '{on}'; {name} runs in virtual time, sim")
     folder = out or Path("results") / name
-    try:
-        with interruptible(), results_folder(folder, ("results.json",)) as place:
-            result = _run(BUDGET_CASES[name], pings)
-            _report(result, place)
-        Console(emoji=False).print(f"{folder}/: results.json", highlight=False, markup=False, soft_wrap=True)
-    except (BudgetError, ServerError, MissingBinaryError, OSError) as error:
-        _fail(str(error), 1)
-    except KeyboardInterrupt:
-        _fail("interrupted", 130)
+    with interruptible(), results_folder(folder, ("results.json",)) as place:
+        result = _run(BUDGET_CASES[name], pings)
+        _report(result, place)
+    Console(emoji=False).print(f"{folder}/: results.json", highlight=False, markup=False, soft_wrap=True)
     if not all(holds for _, holds in result.findings()):
         raise typer.Exit(1)
 
 
-def _fail(text: str, status: int) -> None:
-    typer.echo(text, err=True)
-    raise typer.Exit(status) from None
-
-
 def _run(case: BudgetCase, pings: int) -> BudgetResult:
-    console = Console(emoji=False)
     result = BudgetResult(case, pings)
-    columns = (TextColumn(case.name), BarColumn(bar_width=30), MofNCompleteColumn(), TimeRemainingColumn())
     server = Server("tide-sim")
     try:
-        with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
+        with progress_bar(Console(emoji=False), case.name) as progress:
             for system, value in progress.track(points(case), description=""):
                 result.rows += run_point(server, case, system, value, pings)
     finally:

@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from tide_lab.reproduce.budget import BUDGET_CASES
 from tide_lab.reproduce.cases import (
@@ -27,13 +26,14 @@ from tide_lab.reproduce.cases import (
 )
 from tide_lab.reproduce.mt import MT_CASES, reproduce_mt
 from tide_lab.reproduce.sweep import STUDIES, reproduce_figure
-from tide_lab.simulator import SimulationError, Simulator
+from tide_lab.simulator import Simulator
+from tide_tools.errors import UsageError
 from tide_tools.interrupts import interruptible
 from tide_tools.outputs import results_folder
 from tide_tools.programs.binaries import ROOT, MissingBinaryError
 from tide_tools.programs.child import RunError
 from tide_tools.programs.domain import ros_domain
-from tide_tools.terminal.style import print_whole
+from tide_tools.terminal.style import print_whole, progress_bar
 
 app = typer.Typer()
 SAMPLES = {"sim": 500, "native": 60, "qemu": 100}
@@ -106,9 +106,9 @@ def reproduce(
     if case in STUDIES:
         return reproduce_figure(case, samples, seed, out or Path("results") / case, quick)
     if case not in CASES:
-        _refuse(f"there is no case '{case}'; use one of: {', '.join(NAMES)}")
+        raise UsageError(f"there is no case '{case}'; use one of: {', '.join(NAMES)}")
     if on not in SAMPLES:
-        _refuse(f"--on does not take '{on}'; it takes sim, native or qemu")
+        raise UsageError(f"--on does not take '{on}'; it takes sim, native or qemu")
     chosen = CASES[case]
     if quick:
         chosen = replace(chosen, values=(chosen.values[0], chosen.values[-1]))
@@ -116,38 +116,13 @@ def reproduce(
     folder = out or Path("results") / (case if on == "sim" else f"{case}-{on}")
     if on == "native":
         ros_domain()  # checks the domain before the folder is created
-    try:
-        left = ("results.json", *(f"{system}_[0-9]*" for system in SYSTEMS))
-        with interruptible(), results_folder(folder, left, keep=(RunError,)) as place:
-            native = on == "native"
-            result = _run_native(chosen, count, seed, place) if native else _run(chosen, count, seed, on)
-            _report(result, place)
-        Console(emoji=False).print(f"{folder}/: results.json", highlight=False, markup=False, soft_wrap=True)
-    except SimulationError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(error.status) from None
-    except (MissingBinaryError, RunError, OSError) as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(1) from None
-    except KeyboardInterrupt:
-        typer.echo("interrupted", err=True)
-        raise typer.Exit(130) from None
-
-
-def _refuse(text: str) -> None:
-    typer.echo(text, err=True)
-    raise typer.Exit(2)
-
-
-def _progress(console: Console, name: str) -> Progress:
-    columns = (
-        TextColumn(name),
-        BarColumn(bar_width=30),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.description}", markup=False),
-    )
-    return Progress(*columns, console=console, disable=not console.is_terminal)
+    left = ("results.json", *(f"{system}_[0-9]*" for system in SYSTEMS))
+    with interruptible(), results_folder(folder, left, keep=(RunError,)) as place:
+        native = on == "native"
+        result = _run_native(chosen, count, seed, place) if native else _run(chosen, count, seed, on)
+        _report(result, place)
+    Console(emoji=False).print(f"{folder}/: results.json", highlight=False, markup=False, soft_wrap=True)
+    return None
 
 
 def _in_lockstep() -> list[str]:
@@ -168,7 +143,7 @@ def _run(case: Case, samples: int, seed: int, on: str) -> Reproduction:
     board = _in_lockstep() if on == "qemu" else []
     more: list[str] = []
     points = [(system, x) for x in case.values for system in SYSTEMS if system in systems_of(case)]
-    with Simulator() as simulator, _progress(Console(emoji=False), case.name) as progress:
+    with Simulator() as simulator, progress_bar(Console(emoji=False), case.name) as progress:
         if case.name == CASE:
             result.calibration = calibrate(simulator, max(COLUMNS), 1)
             more = result.calibration.words()
@@ -197,7 +172,7 @@ def _run_native(case: Case, samples: int, seed: int, folder: Path) -> Reproducti
     machine = describe(may_use_fifo()).model_dump()
     result = Reproduction(case, seed, samples, "native", machine)
     points = [(system, x) for x in case.values for system in NATIVE_SYSTEMS]
-    with _progress(Console(emoji=False), case.name) as progress:
+    with progress_bar(Console(emoji=False), case.name) as progress:
         task = progress.add_task("", total=len(points))
         for number, (system, x) in enumerate(points):
 

@@ -16,23 +16,23 @@ from typing import Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from tide_lab.programs import find_binary
 from tide_tools.analysis.bounds import AnalysisError, bounds_of, compare_executors
 from tide_tools.analysis.lower import host_document
 from tide_tools.analysis.result import Bounds
+from tide_tools.errors import FailureError, UsageError
 from tide_tools.interrupts import interruptible
 from tide_tools.outputs import require_folder, results_folder
 from tide_tools.play.boards import PROGRAM
 from tide_tools.play.host import Policy, host_plan
-from tide_tools.programs.binaries import ROOT, MissingBinaryError
+from tide_tools.programs.binaries import ROOT
 from tide_tools.report.results import Row, nearest_rank
 from tide_tools.system.load import load
 from tide_tools.system.model import Callback, Chain, Group, System
 from tide_tools.system.places import Executor
-from tide_tools.terminal.style import empty_table, print_whole
+from tide_tools.terminal.style import empty_table, print_whole, progress_bar
 
 POLICY_LETTERS: dict[Policy, str] = {"readyset": "D", "tide": "P"}
 # Time that rclcpp spends on a callback, including DDS, on the machine on which the figures in Reference were measured.
@@ -43,7 +43,7 @@ HYPERPERIOD_MS = 200
 EXCLUSIVE = ("c1", "c2")  # the text does not say which chains share a group; it calls these two unbounded
 
 
-class HostError(Exception):
+class HostError(FailureError):
     """The program refused its arguments, failed, or violated a rule; the message is one line."""
 
 
@@ -358,9 +358,9 @@ def _rows(case: MtCase, outcome: Outcome) -> Iterator[Row]:
         yield row("set_updates_one_per_choice", one_per_choice(outcome), None, outcome.callbacks_run)
 
 
-# ---- bounds of the paper ---- The paper's bounds for a configuration, in the published and in the safe form, and the
-# execution times with which all statements about bounds in its text hold.
-
+# ---- bounds of the paper ----
+# The paper's bounds for a configuration, in the published and in the safe form, and the execution times with which all
+# statements about bounds in its text hold.
 
 FORMS = ("published", "safe")
 SCALES = tuple(Decimal(percent) / 100 for percent in range(100, 131, 2))
@@ -668,37 +668,25 @@ def reproduce_mt(
     project does not hold. Statements of the paper that do not hold here do not change the status; the verdict names
     them."""
     if on != "sim":
-        _fail(f"--on does not take '{on}'; {name} runs in virtual time, sim", 2)
+        raise UsageError(f"--on does not take '{on}'; {name} runs in virtual time, sim")
     case = MT_CASES[name]
     wanted = configurations(case, threads)
     length = seconds or (QUICK_SECONDS if quick else case.seconds)
     folder = out or Path("results") / name
     result = MtResult(case, length, seed)
-    try:
-        require_folder(folder)
-        with interruptible():
-            _run(result, wanted)
-        with interruptible(), results_folder(folder, ("results.json",)) as place:
-            found = findings(result)
-            _report(result, found, place)
-        Console(emoji=False).print(f"{folder}/: results.json", highlight=False, markup=False, soft_wrap=True)
-    except (HostError, MissingBinaryError, AnalysisError, OSError) as error:
-        _fail(str(error), 1)
-    except KeyboardInterrupt:
-        _fail("interrupted", 130)
+    require_folder(folder)
+    with interruptible():
+        _run(result, wanted)
+    with interruptible(), results_folder(folder, ("results.json",)) as place:
+        found = findings(result)
+        _report(result, found, place)
+    Console(emoji=False).print(f"{folder}/: results.json", highlight=False, markup=False, soft_wrap=True)
     if not all(finding.holds for finding in found if not finding.published):
         raise typer.Exit(1)
 
 
-def _fail(text: str, status: int) -> None:
-    typer.echo(text, err=True)
-    raise typer.Exit(status) from None
-
-
 def _run(result: MtResult, wanted: list[Configuration]) -> None:
-    console = Console(emoji=False)
-    columns = (TextColumn(result.case.name), BarColumn(bar_width=30), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, TextColumn("{task.description}"), console=console, disable=not console.is_terminal) as bar:
+    with progress_bar(Console(emoji=False), result.case.name) as bar:
         task = bar.add_task("", total=len(wanted))
         for configuration in wanted:
             bar.update(task, description=configuration.name)
@@ -711,7 +699,6 @@ def _run(result: MtResult, wanted: list[Configuration]) -> None:
 
 
 def _report(result: MtResult, found: list[Finding], folder: Path) -> None:
-
     console = Console(emoji=False)
     console.print(f"[bold]{result.case.name}[/bold]: {result.case.title}", highlight=False, soft_wrap=True)
     print_whole(console, _responses_table(result))

@@ -15,17 +15,14 @@ from math import sqrt
 from pathlib import Path
 from typing import Any
 
-import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from tide_lab.simulator import Simulator
-from tide_tools.analysis.bounds import AnalysisError, judge_random_sets
+from tide_tools.analysis.bounds import judge_random_sets
 from tide_tools.interrupts import interruptible
 from tide_tools.outputs import require_folder, results_folder, write_text
-from tide_tools.programs.binaries import MissingBinaryError
-from tide_tools.terminal.style import empty_table, print_whole
+from tide_tools.terminal.style import empty_table, print_whole, progress_bar
 
 SOURCE = (
     "Sobhani, Choi, Kim: Timing Analysis and Priority-driven Enhancements of ROS 2 Multi-threaded Executors (RTAS 2023)"
@@ -353,31 +350,18 @@ def _print_claims(study: Study, found: dict[str, list[dict[str, Any]]]) -> None:
 
 
 def run_study(study: Study, folder: Path, brief: bool = False) -> list[dict[str, Any]]:
-    """Runs the sweep, writes its result and, if not brief, shows it. Exits with status 1 if it fails, or 130 after
-    Ctrl-C."""
+    """Runs the sweep, writes its result and, if not brief, shows it."""
     require_folder(folder)
-    try:
-        with interruptible():
-            tallies = _run(study)
-        return _report(study, tallies, folder, brief)
-    except (MissingBinaryError, AnalysisError, OSError) as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(1) from None
-    except KeyboardInterrupt:
-        typer.echo("interrupted", err=True)
-        raise typer.Exit(130) from None
+    with interruptible():
+        tallies = _run(study)
+    return _report(study, tallies, folder, brief)
 
 
 def _run(study: Study) -> dict[int, Tally]:
     """The tally of each point."""
     todo = list(blocks(study))
     tallies: dict[int, Tally] = {}
-    console = Console(emoji=False)
-    columns = (TextColumn(study.case), BarColumn(bar_width=30), MofNCompleteColumn(), TimeRemainingColumn())
-    with (
-        Simulator() as runner,
-        Progress(*columns, console=console, disable=not console.is_terminal) as progress,
-    ):
+    with Simulator() as runner, progress_bar(Console(emoji=False), study.case) as progress:
         task = progress.add_task("", total=len(todo))
         for block, counts in runner.each(partial(run_block, study), todo):
             tallies.setdefault(block.point, Tally()).add(block.count, counts)

@@ -9,14 +9,12 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from tide_lab.timers import measure
 from tide_tools.interrupts import interruptible
 from tide_tools.outputs import require_folder, results_folder
-from tide_tools.programs.binaries import MissingBinaryError
 from tide_tools.run.machine import describe
-from tide_tools.terminal.style import print_whole
+from tide_tools.terminal.style import print_whole, progress_bar
 
 app = typer.Typer()
 _LEFT = ("results.json", "*.measured.log", "*.reported.log", "cyclictest.histogram.log")
@@ -90,35 +88,28 @@ def timers(
     """
     folder = out or Path("results/timers")
     require_folder(folder)
-    try:
-        if cyclictest and not measure.has_cyclictest():
-            typer.echo("cyclictest is not installed (Debian's package rt-tests): measured without it", err=True)
-        settings = measure.Settings(
-            repetitions=repetitions,
-            timeout_us=timeout_us,
-            policy=policy.value,
-            priority=0 if policy is Policy.normal else priority,
-            load_percent=load,
-            cpus=measure.processors(),
-            cyclictest=cyclictest and measure.has_cyclictest(),
-            ros=_ros_timers(ros),
-            ros_repetitions=ros_repetitions or min(repetitions, max(1000, repetitions // 10)),
-        )
-        measure.require_permission(settings)
-        with interruptible(), results_folder(folder, _LEFT) as place:
-            outcome = _measure(settings)
-            if outcome.interrupted and not len(outcome.tide.measured_ns):
-                raise KeyboardInterrupt  # without measurements, the older results are kept
-            complete = _report(settings, outcome, place)
-        console = Console(emoji=False)
-        names = ", ".join(sorted(entry.name for entry in folder.iterdir()))
-        console.print(f"{folder}/: {names}", highlight=False, markup=False, soft_wrap=True)
-    except measure.PlanError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(2) from None
-    except (MissingBinaryError, OSError) as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(1) from None
+    if cyclictest and not measure.has_cyclictest():
+        typer.echo("cyclictest is not installed (Debian's package rt-tests): measured without it", err=True)
+    settings = measure.Settings(
+        repetitions=repetitions,
+        timeout_us=timeout_us,
+        policy=policy.value,
+        priority=0 if policy is Policy.normal else priority,
+        load_percent=load,
+        cpus=measure.processors(),
+        cyclictest=cyclictest and measure.has_cyclictest(),
+        ros=_ros_timers(ros),
+        ros_repetitions=ros_repetitions or min(repetitions, max(1000, repetitions // 10)),
+    )
+    measure.require_permission(settings)
+    with interruptible(), results_folder(folder, _LEFT) as place:
+        outcome = _measure(settings)
+        if outcome.interrupted and not len(outcome.tide.measured_ns):
+            raise KeyboardInterrupt  # without measurements, the older results are kept
+        complete = _report(settings, outcome, place)
+    console = Console(emoji=False)
+    names = ", ".join(sorted(entry.name for entry in folder.iterdir()))
+    console.print(f"{folder}/: {names}", highlight=False, markup=False, soft_wrap=True)
     if outcome.interrupted:
         raise typer.Exit(130)
     if not complete:
@@ -134,16 +125,8 @@ def _ros_timers(text: str | None) -> tuple[str, ...]:
 
 
 def _measure(settings: measure.Settings) -> measure.Outcome:
-    console = Console(emoji=False)
     total = sum(block.repetitions * len(block.places) for block in measure.blocks(settings))
-    columns = (
-        TextColumn("timers"),
-        BarColumn(bar_width=24),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.description}", markup=False),
-    )
-    with Progress(*columns, console=console, disable=not console.is_terminal, refresh_per_second=2) as progress:
+    with progress_bar(Console(emoji=False), "timers") as progress:
         task = progress.add_task("", total=total)
         return measure.measure(settings, lambda what, done: progress.update(task, description=what, completed=done))
 

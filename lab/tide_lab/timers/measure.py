@@ -26,6 +26,7 @@ from rich.table import Table
 
 from tide_lab.programs import find_binary
 from tide_lab.timers.rclpy_timer import POLICIES
+from tide_tools.errors import UsageError
 from tide_tools.programs.binaries import MissingBinaryError
 from tide_tools.programs.child import Child, Children, RunError, json_line
 from tide_tools.programs.patience import Patience
@@ -44,7 +45,7 @@ BLOCK_S = 20.0
 BLOCKS_WANTED = 8  # also in short runs, if each block has at least a second
 
 
-class PlanError(Exception):
+class PlanError(UsageError):
     """The requested measurement is not possible; the message is one line with the reason and the remedy."""
 
 

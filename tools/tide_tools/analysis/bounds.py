@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import pairwise, starmap
+from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 from tide_tools.analysis.lower import (
@@ -70,9 +71,11 @@ from tide_tools.analysis.result import (
     starvation_root,
 )
 from tide_tools.analysis.sizing import Need, Use, Uses, down_bytes, need_of
+from tide_tools.errors import FailureError, UsageError
 from tide_tools.programs.binaries import MissingBinaryError, build_folder
 from tide_tools.system.finding import Finding, once
 from tide_tools.system.levels import too_many_levels
+from tide_tools.system.load import placed_lines, problem_lines
 from tide_tools.system.locate import Path
 from tide_tools.system.model import Chain, DataPath, Publication, System, nanoseconds
 from tide_tools.system.places import Executor, Line, RtpsLink, UdpLink, delays_at
@@ -94,8 +97,20 @@ if TYPE_CHECKING:
 # Calls of the native analysis, which runs in this process.
 
 
-class AnalysisError(Exception):
+class AnalysisError(FailureError):
     """The native analysis refused a document; the text has a line for each invalid entry."""
+
+
+@contextmanager
+def refused_by_line(file: FilePath) -> Iterator[None]:
+    """Words a refusal of the description that stands in this file: a line for each problem, with its place."""
+    try:
+        yield
+    except NoBoundError as error:
+        problems = [(finding.path, finding.what, finding.remedy) for finding in error.findings]
+        raise UsageError("\n".join(problem_lines(file, problems))) from None
+    except AnalysisError as error:
+        raise UsageError("\n".join(placed_lines(file, str(error).splitlines()))) from None
 
 
 def ask_link(document: Document) -> LinkAnswer:

@@ -11,18 +11,18 @@ import typer
 from pydantic_core import to_json
 from rich.console import Console
 
-from tide_tools.analysis.bounds import AnalysisError, bounds_of, executors_for
-from tide_tools.analysis.lower import NoBoundError, is_on_host
+from tide_tools.analysis.bounds import bounds_of, executors_for, refused_by_line
+from tide_tools.analysis.lower import is_on_host
 from tide_tools.analysis.premises import Origins, origins_of
 from tide_tools.analysis.result import Bounds, Root
 from tide_tools.check.firmware import differences
 from tide_tools.check.table import Where, comparison_table, nowhere, print_bounds, print_explanation, print_verdict
+from tide_tools.errors import UsageError
 from tide_tools.outputs import require_file, written
-from tide_tools.programs.binaries import MissingBinaryError
-from tide_tools.system.load import SystemFileError, load, placed_lines, problem_lines
+from tide_tools.system.load import load
 from tide_tools.system.locate import locate
 from tide_tools.terminal.style import print_whole
-from tide_tools.trace.times import MeasurementError, measured_system
+from tide_tools.trace.times import measured_system
 
 if TYPE_CHECKING:
     from tide_tools.report.charts import Picture
@@ -43,12 +43,6 @@ class ExecutorChoice(str, Enum):
     rclcpp = "rclcpp"
     events = "events"
     any_order = "any_order"
-
-
-class _BadInputError(Exception):
-    def __init__(self, lines: list[str]) -> None:
-        super().__init__("\n".join(lines))
-        self.lines = lines
 
 
 @dataclass(frozen=True)
@@ -138,52 +132,31 @@ def check(
 
       tide check system.toml --firmware main.c
     """
-    console = Console(emoji=False)
-
-    try:
-        wanted = _Wanted(
-            executor.value if executor else None,
-            losses,
-            explain,
-            plot,
-            compare,
-            as_json,
-            measured,
-            margin,
-            every,
-            details,
-            require_measured,
-            firmware,
-        )
-        status = _check(file, wanted, console)
-    except _BadInputError as error:
-        for line in error.lines:
-            typer.echo(line, err=True)
-        status = BAD_INPUT
-    raise typer.Exit(status)
+    wanted = _Wanted(
+        *(executor.value if executor else None, losses, explain, plot, compare, as_json, measured, margin, every),
+        *(details, require_measured, firmware),
+    )
+    raise typer.Exit(_check(file, wanted, Console(emoji=False)))
 
 
 def _check(file: Path, wanted: _Wanted, console: Console) -> int:
     require_file(wanted.plot)
     if wanted.plot is not None and wanted.plot.suffix != ".svg":
-        raise _BadInputError([f"{wanted.plot}: cannot be written: pictures are SVG; use a name that ends in .svg"])
+        raise UsageError(f"{wanted.plot}: cannot be written: pictures are SVG; use a name that ends in .svg")
     if wanted.margin_percent and wanted.measured is None:
-        raise _BadInputError(["--margin adds to measured times; name their file with --measured, or drop --margin"])
-    system = _load(file)
+        raise UsageError("--margin adds to measured times; name their file with --measured, or drop --margin")
+    system = load(file)
     if wanted.measured is not None:
-        system = _with_measured(file, system, wanted.measured, wanted.margin_percent)
+        system = measured_system(file, system, wanted.measured, wanted.margin_percent)
     names = [chain.name for chain in system.chains]
     fitting = executors_for(system)
     if wanted.explain is not None and wanted.explain not in names:
-        raise _BadInputError(
-            [f"{file}: there is no chain '{wanted.explain}' to explain; use one of: {', '.join(names)}"]
-        )
+        raise UsageError(f"{file}: there is no chain '{wanted.explain}' to explain; use one of: {', '.join(names)}")
     if wanted.executor is not None and wanted.executor not in fitting:
-        raise _BadInputError(
-            [f"{file}: executor '{wanted.executor}' does not fit this system; use one of: {', '.join(fitting)}"]
-        )
+        what = f"executor '{wanted.executor}' does not fit this system; use one of: {', '.join(fitting)}"
+        raise UsageError(f"{file}: {what}")
     if wanted.losses and is_on_host(system):
-        raise _BadInputError([f"{file}: no chain touches a board, so no frame can be lost; drop --losses"])
+        raise UsageError(f"{file}: no chain touches a board, so no frame can be lost; drop --losses")
     bounds = _bounds(file, system, wanted.executor, wanted)
     every, refused = _compared(file, system, fitting, wanted) if wanted.compare else ([], {})
     if every and is_on_host(system) and bounds.executor == "described":
@@ -275,25 +248,9 @@ def _write_picture(path: Path, picture: Picture) -> None:
         beside.write_text(picture.svg(alone=True), encoding="utf-8")
 
 
-def _load(file: Path) -> System:
-    try:
-        return load(file)
-    except SystemFileError as error:
-        raise _BadInputError(error.lines) from None
-
-
-def _with_measured(file: Path, system: System, log: Path, margin_percent: float) -> System:
-    try:
-        return measured_system(file, system, log, margin_percent)
-    except MeasurementError as error:
-        raise _BadInputError([str(error)]) from None
-
-
 def _bounds(file: Path, system: System, executor: str | None, wanted: _Wanted) -> Bounds:
-    try:
+    with refused_by_line(file):
         return bounds_of(system, executor, wanted.losses)
-    except (NoBoundError, AnalysisError, MissingBinaryError) as error:
-        raise _refusal(file, error) from None
 
 
 def _compared(
@@ -307,15 +264,6 @@ def _compared(
     for executor in executors:
         try:
             every.append(_bounds(file, system, executor, wanted))
-        except _BadInputError as error:
-            refused[executor] = error.lines
+        except UsageError as error:
+            refused[executor] = str(error).splitlines()
     return every, refused
-
-
-def _refusal(file: Path, error: NoBoundError | AnalysisError | MissingBinaryError) -> _BadInputError:
-    if isinstance(error, NoBoundError):
-        problems = [(finding.path, finding.what, finding.remedy) for finding in error.findings]
-        return _BadInputError(problem_lines(file, problems))
-    if isinstance(error, AnalysisError):
-        return _BadInputError(placed_lines(file, str(error).splitlines()))
-    return _BadInputError([str(error)])

@@ -15,11 +15,12 @@ from rich.table import Table
 
 from tide_tools.analysis.bounds import uses_of
 from tide_tools.analysis.sizing import Client, client_of, only_board, options, pools
+from tide_tools.errors import UsageError
 from tide_tools.footprint.build import BuildError, Sizes, build, features, growth, measure, runtime_sources, symbols
 from tide_tools.footprint.program import header
 from tide_tools.footprint.stack import EXCEPTION_FRAME_BYTES, bound, read
 from tide_tools.outputs import require_file, write_text
-from tide_tools.system.load import SystemFileError, load
+from tide_tools.system.load import load
 from tide_tools.system.servers import on_one_core
 from tide_tools.terminal.style import empty_table, print_whole, print_wrapped
 
@@ -134,15 +135,10 @@ def footprint(
     Example: tide footprint examples/three_chains/system.toml
     """
     require_file(header_file)
-    try:
-        system = on_one_core(load(file))
-        client = client_of(only_board(system, board), uses_of(system))
-    except SystemFileError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(2) from error
+    system = on_one_core(load(file))
+    client = client_of(only_board(system, board), uses_of(system))
     if not client.executors:
-        typer.echo(f"tide footprint: '{file}' has no executor on a microcontroller", err=True)
-        raise typer.Exit(2)
+        raise UsageError(f"tide footprint: '{file}' has no executor on a microcontroller")
     if header_file is not None:
         write_text(header_file, header(client, file.name))
         return

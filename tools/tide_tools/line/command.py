@@ -5,7 +5,7 @@ import os
 
 import typer
 
-from tide_tools.programs.binaries import MissingBinaryError, find_binary
+from tide_tools.programs.binaries import find_binary
 
 app = typer.Typer()
 
@@ -14,9 +14,4 @@ app = typer.Typer()
 def line(context: typer.Context) -> None:
     """Replaces this process by the built program tide-line. Options, signals and the exit code are therefore those of
     tide-line."""
-    try:
-        binary = find_binary("tide-line")
-    except MissingBinaryError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(1) from None
-    os.execv(binary, ["tide-line", *context.args])
+    os.execv(find_binary("tide-line"), ["tide-line", *context.args])

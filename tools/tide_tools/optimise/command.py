@@ -9,20 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from tide_tools.analysis.bounds import AnalysisError, bounds_of
-from tide_tools.analysis.lower import NoBoundError, is_on_host
+from tide_tools.analysis.bounds import bounds_of, refused_by_line
+from tide_tools.analysis.lower import is_on_host
 from tide_tools.analysis.premises import origins_of
 from tide_tools.analysis.result import PathBound, label
+from tide_tools.errors import UsageError
 from tide_tools.interrupts import interruptible
 from tide_tools.optimise.choice import Moves, only, present, rewritten
 from tide_tools.optimise.search import Change, FewestChanges, Found, Report, Search, changes, core
 from tide_tools.outputs import require_file, write_text
-from tide_tools.programs.binaries import MissingBinaryError
 from tide_tools.report.results import exact
-from tide_tools.system.load import load, placed_lines, problem_lines
-from tide_tools.terminal.style import empty_table, print_whole, print_wrapped
+from tide_tools.system.load import load, problem_lines
+from tide_tools.terminal.style import empty_table, print_whole, print_wrapped, progress_bar
 
 if TYPE_CHECKING:
     from tide_tools.system.model import System
@@ -78,62 +77,48 @@ def optimise(
     """
     system = load(file)
     if losses and is_on_host(system):
-        _refuse([f"{file}: no chain touches a board, so no frame can be lost; drop --losses"])
+        raise UsageError(f"{file}: no chain touches a board, so no frame can be lost; drop --losses")
     if measured := system.delay_shares():
         keys = ("agent_quantiles_ms", "return_quantiles_ms")
         place, key = next((n, key) for n, one in enumerate(system.links) for key in keys if getattr(one, key, ()))
         what = f"delays have quantiles ({measured[-1]:f} is the largest), so no change guarantees a deadline"
-        _refuse(problem_lines(file, [(("links", place, key), what, "remove them, to optimise for the longest delays")]))
+        problem = ("links", place, key), what, "remove them, to optimise for the longest delays"
+        raise UsageError("\n".join(problem_lines(file, [problem])))
     require_file(write if not dry_run else None)
     console = Console(quiet=as_json, emoji=False)
 
     def moves(one: System) -> Moves:
         return Moves(one, keep_lanes, keep_places, cores, keep_order, keep_policies)
 
-    try:
-        with interruptible():
-            search = Search(system, seed, tries, losses, moves(system))
-            before = search.evaluate(present(system))
-            found = _search(system, search, moves(system), tries, console, largest_margin)
-            every = changes(system, found, search.evaluate)
-            _report(system, before, found, every, console)
-            text = file.read_bytes().decode("utf-8")
-            new = rewritten(text, system, found.choice) if found.score.feasible else text
-            if dry_run:
-                console.print(_diff(file, write, text, new), end="", highlight=False, markup=False, soft_wrap=True)
-            elif write is not None and found.score.feasible:
-                write_text(write, new)
-                console.print(f"written: {write}", highlight=False, markup=False, soft_wrap=True)
-            elif write is not None:
-                typer.echo(f"{write} was not written, because no choice that was tried meets every deadline", err=True)
-            for path in found.bounds.paths:
-                if not path.met:
-                    console.print(_missed(path), highlight=False, markup=False, soft_wrap=True)
-            feasible = found.score.feasible or all(chain.met for chain in found.bounds.chains)
-            names = [] if feasible else core(system, seed, max(20, tries // 4), losses, moves)
-            if names:
-                _explain(system, found, names, console)
-            if as_json:
-                typer.echo(json.dumps(_as_json(system, before, found, every, names), indent=1))
-    except NoBoundError as error:
-        problems = [(finding.path, finding.what, finding.remedy) for finding in error.findings]
-        _refuse(problem_lines(file, problems))
-    except AnalysisError as error:
-        _refuse(placed_lines(file, str(error).splitlines()))
-    except MissingBinaryError as error:
-        _refuse([f"{file}: {error}"])
+    with interruptible(), refused_by_line(file):
+        search = Search(system, seed, tries, losses, moves(system))
+        before = search.evaluate(present(system))
+        found = _search(system, search, moves(system), tries, console, largest_margin)
+        every = changes(system, found, search.evaluate)
+        _report(system, before, found, every, console)
+        text = file.read_bytes().decode("utf-8")
+        new = rewritten(text, system, found.choice) if found.score.feasible else text
+        if dry_run:
+            console.print(_diff(file, write, text, new), end="", highlight=False, markup=False, soft_wrap=True)
+        elif write is not None and found.score.feasible:
+            write_text(write, new)
+            console.print(f"written: {write}", highlight=False, markup=False, soft_wrap=True)
+        elif write is not None:
+            typer.echo(f"{write} was not written, because no choice that was tried meets every deadline", err=True)
+        for path in found.bounds.paths:
+            if not path.met:
+                console.print(_missed(path), highlight=False, markup=False, soft_wrap=True)
+        feasible = found.score.feasible or all(chain.met for chain in found.bounds.chains)
+        names = [] if feasible else core(system, seed, max(20, tries // 4), losses, moves)
+        if names:
+            _explain(system, found, names, console)
+        if as_json:
+            typer.echo(json.dumps(_as_json(system, before, found, every, names), indent=1))
     raise typer.Exit(FEASIBLE if found.score.feasible else INFEASIBLE)
 
 
-def _refuse(lines: list[str]) -> None:
-    for line in lines:
-        typer.echo(line, err=True)
-    raise typer.Exit(BAD_INPUT)
-
-
 def _search(system: System, search: Search, moves: Moves, tries: int, console: Console, largest_margin: bool) -> Found:
-    columns = (BarColumn(bar_width=30), MofNCompleteColumn(), TextColumn("{task.description}", markup=False))
-    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
+    with progress_bar(console, "variants") as progress:
         task = progress.add_task("", total=tries)
 
         def report(tried: int, found: Found) -> None:

@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tide_tools.errors import FailureError
 from tide_tools.programs.binaries import find_binary
 
 
-class ServerError(Exception):
+class ServerError(FailureError):
     """The server refused a plan, or it ended; the text says what is known."""
 
 

@@ -16,13 +16,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from tide_tools.errors import FailureError
 from tide_tools.interrupts import shielded
 from tide_tools.programs.patience import Patience
 
 _LOOK_S = 0.2  # interval at which a wait checks whether it must end
 
 
-class RunError(Exception):
+class RunError(FailureError):
     """A step of the run failed; the text gives the cause, as far as known."""
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from tide_tools.errors import UsageError
 from tide_tools.outputs import require_file, written
 from tide_tools.report.results import Results
 from tide_tools.report.table import (
@@ -47,11 +48,9 @@ def report(
     try:
         results = Results.from_json(path.read_text(encoding="utf-8"))
     except OSError as error:
-        typer.echo(f"{path}: cannot be read: {error.strerror}; give the file that tide run wrote", err=True)
-        raise typer.Exit(2) from None
+        raise UsageError(f"{path}: cannot be read: {error.strerror}; give the file that tide run wrote") from None
     except ValueError:
-        typer.echo(f"{path}: is not a results.json of this version; repeat tide run", err=True)
-        raise typer.Exit(2) from None
+        raise UsageError(f"{path}: is not a results.json of this version; repeat tide run") from None
     console = Console(emoji=False)
     print_answer(console, results)
     print_whole(console, verdict_table(results))

@@ -9,15 +9,13 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from tide_tools.analysis.bounds import AnalysisError
-from tide_tools.analysis.lower import NoBoundError
+from tide_tools.analysis.bounds import refused_by_line
 from tide_tools.analysis.premises import origins_of
+from tide_tools.errors import UsageError
 from tide_tools.outputs import results_folder
 from tide_tools.play.boards import UnplayableError
-from tide_tools.play.server import ServerError
-from tide_tools.programs.binaries import MissingBinaryError
 from tide_tools.simulate.described import print_outcome, progress_on, simulate_description
-from tide_tools.system.load import load, placed_lines, problem_lines, require_played
+from tide_tools.system.load import load, problem_lines, require_played
 from tide_tools.system.servers import cores_line, on_one_core
 from tide_tools.terminal.style import print_wrapped
 
@@ -54,32 +52,22 @@ def simulate(
       tide simulate system.toml --runs 1000 --out simulated
     """
     if first + runs > 2**64:
-        _refuse("the largest seed is 2^64 - 1")
+        raise UsageError("the largest seed is 2^64 - 1")
     described = load(file)
     require_played(file, described)
     system = on_one_core(described)
     console = Console(quiet=as_json, emoji=False)
     try:
-        with nullcontext() if out is None else results_folder(out, ("results.json",)) as place:
+        with refused_by_line(file), nullcontext() if out is None else results_folder(out, ("results.json",)) as place:
             with progress_on(Console(stderr=True, emoji=False)) as report:
                 outcome = simulate_description(system, None, runs, first, search, report)
             told = json.dumps(outcome.to_json(), indent=1)
             if place is not None:
                 (place / "results.json").write_text(told + "\n", encoding="utf-8")
-    except NoBoundError as error:
-        problems = [(finding.path, finding.what, finding.remedy) for finding in error.findings]
-        _refuse("\n".join(problem_lines(file, problems)))
     except UnplayableError as error:
-        _refuse(
-            "\n".join(problem_lines(file, [(error.path, f"the simulator cannot play it: {error}", error.remedy)]))
-            if error.path
-            else f"{file}: the simulator cannot play it: {error}"
-        )
-    except AnalysisError as error:
-        _refuse("\n".join(placed_lines(file, str(error).splitlines())))
-    except (ServerError, MissingBinaryError, OSError) as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(1) from None
+        what = f"the simulator cannot play it: {error}"
+        lines = problem_lines(file, [(error.path, what, error.remedy)]) if error.path else [f"{file}: {what}"]
+        raise UsageError("\n".join(lines)) from None
     print_outcome(outcome, origins_of(system), console)
     if line := cores_line(described):
         print_wrapped(console, line, rest="  ")
@@ -87,8 +75,3 @@ def simulate(
         typer.echo(told)
     if outcome.is_broken or outcome.bad:
         raise typer.Exit(1)
-
-
-def _refuse(text: str) -> None:
-    typer.echo(text, err=True)
-    raise typer.Exit(2)

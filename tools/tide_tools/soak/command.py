@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 import tide_tools
 from tide_tools.errors import UsageError
 from tide_tools.interrupts import interruptible
 from tide_tools.outputs import results_folder
-from tide_tools.programs.binaries import MissingBinaryError
 from tide_tools.programs.child import RunError
 from tide_tools.programs.domain import DOMAIN_MAXIMUM, ros_domain
+from tide_tools.terminal.style import progress_bar
 
 if TYPE_CHECKING:
     from tide_tools.soak.host import Found
@@ -129,35 +128,30 @@ def soak(
     link = line if udp is None else ("--udp", str(udp))
     where = f"UDP port {udp}" if udp is not None else f"{attach or image}, {baud} Bd"
     found_domain, console = ros_domain(domain), Console(emoji=False)
-    columns = (TextColumn("messages both ways"), BarColumn(bar_width=24), MofNCompleteColumn(), TimeRemainingColumn())
-    try:
-        with interruptible(), results_folder(out, _LEFT, keep=(RunError,)) as place:
-            task = Task(
-                link, each, kill_agent, rounds, period_ms, found_domain, start_limit_s, place, image, by_clock, unplugs
-            )
-            with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
-                bar = progress.add_task("", total=2 * each * len(CHAINS))
+    with interruptible(), results_folder(out, _LEFT, keep=(RunError,)) as place:
+        task = Task(
+            link, each, kill_agent, rounds, period_ms, found_domain, start_limit_s, place, image, by_clock, unplugs
+        )
+        with progress_bar(console, "messages both ways") as progress:
+            bar = progress.add_task("", total=2 * each * len(CHAINS))
 
-                def say(text: str) -> None:
-                    progress.console.print(text, highlight=False)
+            def say(text: str) -> None:
+                progress.console.print(text, highlight=False)
 
-                told_s = time.monotonic()
+            told_s = time.monotonic()
 
-                def report(count: int) -> None:
-                    nonlocal told_s
-                    progress.update(bar, completed=count)
-                    if not console.is_terminal and time.monotonic() - told_s >= _SECONDS_A_LINE:
-                        told_s = time.monotonic()
-                        say(f"{count:,} of {2 * each * len(CHAINS):,} messages")
+            def report(count: int) -> None:
+                nonlocal told_s
+                progress.update(bar, completed=count)
+                if not console.is_terminal and time.monotonic() - told_s >= _SECONDS_A_LINE:
+                    told_s = time.monotonic()
+                    say(f"{count:,} of {2 * each * len(CHAINS):,} messages")
 
-                found, trial = soak_test(task, report, say)
-            text, faults = page(board, where, found, trial, baud)
-            (place / _PAGE).write_text(text, encoding="utf-8")
-            figures = json.dumps({"schema": 1, **found.to_json()}, indent=1)
-            (place / _FIGURES).write_text(figures + "\n", encoding="utf-8")
-    except (RunError, MissingBinaryError) as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(1) from None
+            found, trial = soak_test(task, report, say)
+        text, faults = page(board, where, found, trial, baud)
+        (place / _PAGE).write_text(text, encoding="utf-8")
+        figures = json.dumps({"schema": 1, **found.to_json()}, indent=1)
+        (place / _FIGURES).write_text(figures + "\n", encoding="utf-8")
     console.print(text, highlight=False, markup=False)
     console.print(f"{out / _PAGE} is the page to send back", highlight=False)
     if faults:

@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The style of all tables and paragraphs."""
+"""The style of all tables, paragraphs and progress bars."""
 
 from __future__ import annotations
 
 import textwrap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 
 def empty_table(title: str | None = None, gap: int = 1) -> Table:
@@ -23,6 +26,15 @@ def empty_table(title: str | None = None, gap: int = 1) -> Table:
         title_justify="left",
         title=title,
     )
+
+
+def progress_bar(console: Console, what: str) -> Progress:
+    """A bar for a known number of steps, which only a terminal shows. A task's description is printed behind it."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn(what), BarColumn(bar_width=30), MofNCompleteColumn(), TimeRemainingColumn())
+    behind = TextColumn("{task.description}", markup=False)
+    return Progress(*columns, behind, console=console, disable=not console.is_terminal)
 
 
 def whole(console: Console, table: Table) -> Table:
