@@ -100,7 +100,5 @@ class WithPrograms(Distribution):
 
 
 setup(
-    cmdclass={"build_py": BuildPrograms},
-    distclass=WithPrograms,
-    options={"bdist_wheel": {"py_limited_api": "cp310"}},
+    cmdclass={"build_py": BuildPrograms}, distclass=WithPrograms, options={"bdist_wheel": {"py_limited_api": "cp310"}}
 )

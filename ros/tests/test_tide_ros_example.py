@@ -27,10 +27,7 @@ def environment() -> dict[str, str]:
 @pytest.mark.parametrize("options", [[], ["--lanes", "2"]])
 def test_the_example_brakes(options: list[str]):
     run = subprocess.run(
-        [sys.executable, str(PROGRAM), "--seconds", "1", *options],
-        capture_output=True,
-        text=True,
-        env=environment(),
+        [sys.executable, str(PROGRAM), "--seconds", "1", *options], capture_output=True, text=True, env=environment()
     )
     assert run.returncode == 0, run.stderr
     assert re.search(r"^brake: [1-9][0-9]* times, median ", run.stdout, re.MULTILINE), run.stdout

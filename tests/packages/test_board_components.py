@@ -144,10 +144,7 @@ CASES = {
     TRIAL: zephyr(
         "UART_INTERRUPT",
         ("runtime/port/zephyr/transport_uart.c", "runtime/port/exchange/tide_exchange.c"),
-        (
-            "#include <tide_exchange.h>",
-            "static const tide_exchange_board_t board; (void)tide_exchange(&board)",
-        ),
+        ("#include <tide_exchange.h>", "static const tide_exchange_board_t board; (void)tide_exchange(&board)"),
     ),
     "pico": Case(
         "pico/tide_micro_ros",

@@ -24,10 +24,7 @@ def wait_set(*arguments):
     return real(*arguments)
 executors._rclpy.WaitSet = wait_set
 """
-OBSERVED = {
-    "topics": [{"topic": "t", "type": "std_msgs/msg/Int32", "readers": 0, "observed": True}],
-    "services": [],
-}
+OBSERVED = {"topics": [{"topic": "t", "type": "std_msgs/msg/Int32", "readers": 0, "observed": True}], "services": []}
 
 
 def test_an_observer_that_is_shut_down_in_between_tells_what_it_saw() -> None:

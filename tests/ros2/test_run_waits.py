@@ -34,10 +34,7 @@ LINE = d.described(
     d.host("node"),
     d.line("uart", agent_ms=10, return_ms=10, escaped_bytes=100),
     d.chain(
-        "look",
-        1,
-        d.sends("see", "board", 4, "/picture", "std_msgs/msg/String", 400),
-        ("node", 4, {"name": "know"}),
+        "look", 1, d.sends("see", "board", 4, "/picture", "std_msgs/msg/String", 400), ("node", 4, {"name": "know"})
     ),
     name="line",
 )

@@ -145,10 +145,7 @@ def test_diagnostics_are_read_by_a_reliable_reader(world: World) -> None:
 
 def test_a_full_ring_is_told_and_the_rest_is_whole(world: World) -> None:
     board = world.start_telling("--records", "2")
-    eventually(
-        lambda: sum(parse_trace(b"".join(list(world.blocks))).dropped.values()) > 0,
-        "a record that was dropped",
-    )
+    eventually(lambda: sum(parse_trace(b"".join(list(world.blocks))).dropped.values()) > 0, "a record that was dropped")
     told = world.stop(board)
     assert told["dropped"] > 0
     trace = parse_trace(b"".join(world.blocks))

@@ -105,10 +105,7 @@ def test_what_a_watch_saw_late_or_missing_is_a_step_of_its_instance() -> None:
     found = steps_of(parse_trace(block([*instance_rows(0), late, missing])), {5: "brake"})
     assert [
         (one.what, one.instance, one.start_ns, one.end_ns - one.release_ns) for one in found if one.start_ns >= 60
-    ] == [
-        ("late", 0, 60, 60),
-        ("missing", 0, 1000, 1000),
-    ]
+    ] == [("late", 0, 60, 60), ("missing", 0, 1000, 1000)]
 
 
 def test_mcap_reads_back_every_step() -> None:

@@ -56,11 +56,7 @@ def test_what_needs_no_extra_works_without(tmp_path: Path, words: tuple[str, ...
 
 @pytest.mark.parametrize(
     ("words", "extra"),
-    [
-        (("run", FILE), "run"),
-        (("watch", FILE), "run"),
-        (("generate", "std_msgs/msg/Int32", "--out", "{}"), "messages"),
-    ],
+    [(("run", FILE), "run"), (("watch", FILE), "run"), (("generate", "std_msgs/msg/Int32", "--out", "{}"), "messages")],
     ids=lambda one: one[0] if isinstance(one, tuple) else one,
 )
 def test_what_needs_one_names_it_in_a_line(tmp_path: Path, words: tuple[str, ...], extra: str) -> None:

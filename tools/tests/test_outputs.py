@@ -21,11 +21,7 @@ from tide_tools.outputs import OutputError, require_file, require_folder, result
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = "examples/three_chains/system.toml"
-FOLDERS = (
-    f"run {EXAMPLE} --out",
-    f"simulate {EXAMPLE} --out",
-    "generate std_msgs --out",
-)
+FOLDERS = (f"run {EXAMPLE} --out", f"simulate {EXAMPLE} --out", "generate std_msgs --out")
 FILES = (
     f"trace times {EXAMPLE} examples/README.md --out",
     f"footprint {EXAMPLE} --header",

@@ -172,12 +172,7 @@ def test_page_and_pictures_are_complete_and_self_contained(tmp_path: Path) -> No
     assert not re.search(r'(src|href)="(?!data:)', text)
     assert "https://" not in text and text.count("http://") == text.count('xmlns="http://www.w3.org/2000/svg"') == 3
     assert text.count("<table") == text.count("<caption>") and text.count("<th ") == text.count("<th scope=")
-    for expected in (
-        "82.5",
-        "41.2",
-        "&lt;test&gt; &amp; co",
-        "tide run &#39;a b.toml&#39;",
-    ):
+    for expected in ("82.5", "41.2", "&lt;test&gt; &amp; co", "tide run &#39;a b.toml&#39;"):
         assert expected in text
     assert text.index("Verdict") < text.index(">Latency<") < text.index("How it was measured")
     for expected in (

@@ -175,14 +175,7 @@ class Machine:
 @pytest.mark.parametrize(
     ("computing", "waiting", "after_s"),
     [(0.0, 0.0, 10), (1.0, 0.0, 10), (2.0, 0.0, 10), (0.2, 0.8, 50), (0.0, 0.5, 20), (0.5, 3.0, 20)],
-    ids=[
-        "asleep",
-        "busy",
-        "busy on two processors",
-        "a fifth of a processor",
-        "half asleep",
-        "four threads, a half",
-    ],
+    ids=["asleep", "busy", "busy on two processors", "a fifth of a processor", "half asleep", "four threads, a half"],
 )
 def test_time_without_a_processor_does_not_use_up_a_limit(
     computing: float, waiting: float, after_s: int, monkeypatch: pytest.MonkeyPatch

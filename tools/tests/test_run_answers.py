@@ -181,11 +181,7 @@ def on_lines(**changed: Any) -> dict[str, Any]:
 def sound() -> dict[str, Any]:
     """What a run records in which every premise held."""
     executions = {
-        f"{chain.name}/{callback.name}": {
-            "count": 9,
-            "least_ns": callback.least_ns,
-            "most_ns": callback.execution_ns,
-        }
+        f"{chain.name}/{callback.name}": {"count": 9, "least_ns": callback.least_ns, "most_ns": callback.execution_ns}
         for chain in SYSTEM.chains
         for callback in chain.callbacks
     }

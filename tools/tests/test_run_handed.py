@@ -119,12 +119,9 @@ def test_what_was_not_recorded_is_left_out(missing: int) -> None:
     steps = way(1000, 100)
     what = steps.pop(missing).what
     ways = {one.way for one in handed(Traced(system_of(), steps))}
-    assert ways == {
-        "look": {"return"},
-        "to ROS 2": {"return"},
-        "think": set(),
-        "to the board": {"agent"},
-    }.get(what, {"agent", "return"})
+    assert ways == {"look": {"return"}, "to ROS 2": {"return"}, "think": set(), "to the board": {"agent"}}.get(
+        what, {"agent", "return"}
+    )
 
 
 def test_the_evidence_has_every_message() -> None:

@@ -102,12 +102,7 @@ def test_chains_of_one_timer_have_one_level_on_a_board() -> None:
     system = load(EXAMPLE)
     assert levels(system, "gate") == {"size": 30, "colour": 30, "sort": 30, "belt": 15}
     ways = ways_of(system)
-    assert ways.of_chain == {
-        "size": ("size",),
-        "colour": ("colour",),
-        "sort": ("sort", "sort#by1"),
-        "belt": ("belt",),
-    }
+    assert ways.of_chain == {"size": ("size",), "colour": ("colour",), "sort": ("sort", "sort#by1"), "belt": ("belt",)}
     assert [chain.priority for chain in ways.system.chains] == [30, 30, 30, 30, 15]
 
 

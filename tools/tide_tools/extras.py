@@ -5,11 +5,7 @@ from __future__ import annotations
 
 import os
 
-_OF_MODULES = {
-    "rclpy": "run",
-    "numpy": "run",
-    "mcap": "run",
-}
+_OF_MODULES = {"rclpy": "run", "numpy": "run", "mcap": "run"}
 
 
 _WITH_ROS = ("doctor", "run", "soak", "trace", "watch")  # commands that use ROS 2

@@ -9,15 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from tide_lab.hunt.campaign import (
-    Block,
-    Found,
-    blocks,
-    each_block,
-    is_whole,
-    quarry_names,
-    replay,
-)
+from tide_lab.hunt.campaign import Block, Found, blocks, each_block, is_whole, quarry_names, replay
 from tide_lab.hunt.whole import is_description, need_programs
 from tide_tools.errors import UsageError
 from tide_tools.interrupts import interruptible
@@ -59,10 +51,7 @@ def hunt(
             help="Number of changes that then drive a response towards its bound; below 8 a seed tests one executor.",
         ),
     ] = 10,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="File for the result, as JSON."),
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="File for the result, as JSON.")] = None,
     keep: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for descriptions that fail.")] = Path(
         "hunt-found"
     ),

@@ -644,9 +644,7 @@ def twins() -> list[Twin]:
         Twin("priorities reversed on a board", "check-board-lanes", _asked(_reversed_priorities)),
         Twin("a cooperative executor as a preemptive one", "check-board-tide", _asked(_part("client", policy="lanes"))),
         Twin(
-            "callbacks that block one of two visits",
-            "check-board-tide",
-            _without_parts("client_blocking", always=True),
+            "callbacks that block one of two visits", "check-board-tide", _without_parts("client_blocking", always=True)
         ),
         Twin("half of the frames that have begun", "check-board-lanes", _without_parts("line_blocking", always=True)),
         Twin("submit_ms forgotten", "check-board-tide", _asked(_part("client", submit_ns=0))),

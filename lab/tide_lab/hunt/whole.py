@@ -127,13 +127,7 @@ class Tally:
         }
 
 
-def hunt_block(
-    name: str,
-    first: int,
-    count: int,
-    trial: Trial,
-    at: Callable[[int], None] = lambda seed: None,
-) -> Tally:
+def hunt_block(name: str, first: int, count: int, trial: Trial, at: Callable[[int], None] = lambda seed: None) -> Tally:
     """Hunts the descriptions of these seeds. `name` is a family, or a file; a file's one description is run with each
     seed. `at` is called with each seed before its description is tested."""
     tally = Tally()
@@ -182,15 +176,7 @@ def _reason(line: str) -> str:
 class _Hunt:
     """The hunt on one description: computes the bounds of `tide check`, and compares runs with them."""
 
-    def __init__(
-        self,
-        system: System,
-        text: str,
-        losses: int,
-        source: random.Random,
-        tally: Tally,
-        seed: int,
-    ) -> None:
+    def __init__(self, system: System, text: str, losses: int, source: random.Random, tally: Tally, seed: int) -> None:
         self._system, self._text, self._losses, self._seed = system, text, losses, seed
         self._source, self._tally = source, tally
         self._is_board = not is_on_host(system)

@@ -427,10 +427,7 @@ def explanation(cell: Cell, every: Sequence[Cell]) -> str:
             f"the published averages give {together_ms:.2f} ms with one draw for all chains and "
             f"{together_ms / sqrt(3):.2f} ms with a draw for each; {cell.published_ms:.2f} ms is neither"
         )
-    published_ms, ours_ms = (
-        worst.published_ms - best.published_ms,
-        worst.measured_ms - best.measured_ms,
-    )
+    published_ms, ours_ms = worst.published_ms - best.published_ms, worst.measured_ms - best.measured_ms
     return (
         f"it follows the difference of the averages at 0 % and 100 %: {published_ms:.2f} ms there, {ours_ms:.2f} ms "
         "here, as the second transmission takes frames, HEARTBEAT and answers here and nothing else"

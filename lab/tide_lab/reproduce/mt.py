@@ -103,12 +103,7 @@ class Configuration:
 # executors were rclcpp's own, and a subclass that takes the most urgent ready callback at each choice.
 Reference = tuple[tuple[float, float, float], ...]
 REFERENCES: dict[tuple[str, Configuration], Reference] = {
-    ("mt-case-study", Configuration("readyset", 2)): (
-        (14, 18.5, 24),
-        (27, 41, 50),
-        (49, 53, 57),
-        (137, 149, 164),
-    ),
+    ("mt-case-study", Configuration("readyset", 2)): ((14, 18.5, 24), (27, 41, 50), (49, 53, 57), (137, 149, 164)),
     ("mt-case-study", Configuration("tide", 2)): ((6.8, 9.5, 16), (18, 21, 28), (53, 59, 75), (146, 157, 163)),
     ("four-chains", Configuration("readyset", 2)): ((22, 45, 49), (33, 57, 62), (57, 81, 83), (85, 100, 104)),
     ("four-chains", Configuration("tide", 2)): ((21, 25, 30), (32, 38, 48), (61, 73, 77), (102, 146, 152)),
@@ -656,13 +651,7 @@ QUICK_SECONDS = 20.0
 
 
 def reproduce_mt(
-    name: str,
-    seconds: float | None,
-    seed: int,
-    out: Path | None,
-    on: str,
-    threads: int | None,
-    quick: bool,
+    name: str, seconds: float | None, seed: int, out: Path | None, on: str, threads: int | None, quick: bool
 ) -> None:
     """Prints tables, findings and the verdict, and writes results.json. Exits with status 1 if a finding of this
     project does not hold. Statements of the paper that do not hold here do not change the status; the verdict names

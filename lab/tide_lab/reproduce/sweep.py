@@ -97,18 +97,8 @@ STUDIES = {
             "utilisation",
             tuple(round(0.8 + 0.4 * step, 1) for step in range(9)),
         ),
-        Study(
-            "mt-schedulability-threads",
-            "Fig. 10: number of threads",
-            "threads",
-            tuple(range(1, 17)),
-        ),
-        Study(
-            "mt-schedulability-chains",
-            "Fig. 11: number of chains",
-            "chains",
-            tuple(range(1, 16)),
-        ),
+        Study("mt-schedulability-threads", "Fig. 10: number of threads", "threads", tuple(range(1, 17))),
+        Study("mt-schedulability-chains", "Fig. 11: number of chains", "chains", tuple(range(1, 16))),
     )
 }
 
@@ -281,9 +271,7 @@ CLAIMS: dict[str, list[Claim]] = {
         ),
     ],
     "mt-schedulability-chains": _curve_claims(
-        "fall from the top, points",
-        fall,
-        {"PPWA_CD": "less", "PPWA_AD": "less", "PWA_CD": "more", "PWA_AD": "more"},
+        "fall from the top, points", fall, {"PPWA_CD": "less", "PPWA_AD": "less", "PWA_CD": "more", "PWA_AD": "more"}
     ),
 }
 

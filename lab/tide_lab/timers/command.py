@@ -38,8 +38,7 @@ def timers(
         ),
     ] = 1000,
     policy: Annotated[
-        Policy,
-        typer.Option(metavar="POLICY", help="Scheduling of every program that measures: normal, fifo, rr."),
+        Policy, typer.Option(metavar="POLICY", help="Scheduling of every program that measures: normal, fifo, rr.")
     ] = Policy.normal,
     priority: Annotated[int, typer.Option(min=1, max=99, help="Priority for fifo and rr.")] = measure.PRIORITY,
     load: Annotated[

@@ -1448,11 +1448,7 @@ def host_document(system: System, asked: HostPolicy | None = None, meeting: Coll
     # on these executors, messages of several chains wait for one callback, regardless of priorities
     several = serving_several(system)
     executors = [
-        {
-            "name": one.name,
-            "policy": "any_order" if one.name in several else policies[one.name],
-            **_host_lanes(one),
-        }
+        {"name": one.name, "policy": "any_order" if one.name in several else policies[one.name], **_host_lanes(one)}
         for one in system.executors
         if one.name in used
     ]

@@ -549,10 +549,7 @@ def need_of(system: System, board: Executor, uses: Uses) -> Need:
         board,
         sizes,
         bool(stated),
-        (
-            *(f"{text}; write {key} = {computed[key]}" for key, text in lacking),
-            *_lacking_of_rtps(rtps, sizes),
-        ),
+        (*(f"{text}; write {key} = {computed[key]}" for key, text in lacking), *_lacking_of_rtps(rtps, sizes)),
         tuple(_lacking_of_agent(client)),
         unbounded,
         tuple(text for _, text in _lacking(client, DEFAULTS)),

@@ -218,13 +218,7 @@ def _places(file: Path, bounds: Bounds) -> Where:
 
 
 def _print(
-    bounds: Bounds,
-    every: list[Bounds],
-    wanted: _Wanted,
-    console: Console,
-    where: Where,
-    numbers: Origins,
-    wanting: str,
+    bounds: Bounds, every: list[Bounds], wanted: _Wanted, console: Console, where: Where, numbers: Origins, wanting: str
 ) -> None:
     explain = wanted.explain
     if every:

@@ -47,9 +47,7 @@ def doctor(
     purpose: Annotated[
         Purpose | None,
         typer.Option(
-            "--for",
-            metavar="PURPOSE",
-            help=f"Check only what this purpose needs: {', '.join(PURPOSES)}. Default: all.",
+            "--for", metavar="PURPOSE", help=f"Check only what this purpose needs: {', '.join(PURPOSES)}. Default: all."
         ),
     ] = None,
     agent: Annotated[str | None, typer.Option(help="Address of an agent to probe: HOST:PORT.")] = None,

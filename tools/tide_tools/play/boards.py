@@ -251,10 +251,7 @@ def drawn_slots(link: Line | Network, fair: bool, source: random.Random) -> Slot
     if not isinstance(link, UdpLink) or not (link.agent_quantiles_ms or link.return_quantiles_ms):
         return None
     ways: list[tuple[list[int], list[float]]] = []
-    for quantiles, longest_ms in (
-        (link.agent_quantiles_ms, link.agent_ms),
-        (link.return_quantiles_ms, link.return_ms),
-    ):
+    for quantiles, longest_ms in ((link.agent_quantiles_ms, link.agent_ms), (link.return_quantiles_ms, link.return_ms)):
         every = (*quantiles, (Decimal(1), longest_ms or Decimal(0)))
         before = (Decimal(0), *(share for share, _ in quantiles))
         shares = [float(one[0] - less) if fair else 1.0 for one, less in zip(every, before, strict=True)]

@@ -348,13 +348,7 @@ def bounds_chart(bounds: Bounds, only: ChainBound | None = None) -> Picture:
         (one.deadline_ns for one in chains), default=0
     )
     limits = [chain.deadline_ns for chain in chains if chain.deadline_ns <= 1.5 * most_ns]
-    titles = [
-        Title(
-            one.name,
-            f"bound {exact(one.bound_ns)}, deadline {exact(one.deadline_ns)}",
-        )
-        for one in chains
-    ]
+    titles = [Title(one.name, f"bound {exact(one.bound_ns)}, deadline {exact(one.deadline_ns)}") for one in chains]
     heading = f"{bounds.system}, executor {bounds.executor}: what the bounds are made of"
     drawn = Picture(
         titles, 1.02 * max([most_ns, *limits]) / 1e6, "ms from the release to the end of the last callback", heading

@@ -502,11 +502,7 @@ class _Judge:
             return UNSEEN, "the threads of this machine are not visible here", None
         if found:
             more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-            return (
-                BROKEN,
-                f"{counted(len(found), 'thread')}: {', '.join(found[:_NAMED])}{more}",
-                None,
-            )
+            return (BROKEN, f"{counted(len(found), 'thread')}: {', '.join(found[:_NAMED])}{more}", None)
         return HELD, "no other thread has a real-time priority", None
 
     def line_was_late(self) -> str:
@@ -596,12 +592,7 @@ _TIMES: dict[str, Callable[[_Judge], System]] = {
     "return": _Judge.with_links,
     "release_jitter": _Judge.with_jitter,
 }
-_ANSWERED_BY = {
-    "agent_ms": "agent",
-    "return_ms": "return",
-    "submit_ms": "execution",
-    "process_ms": "digestion",
-}
+_ANSWERED_BY = {"agent_ms": "agent", "return_ms": "return", "submit_ms": "execution", "process_ms": "digestion"}
 
 
 def judge(system: System, bounds: Bounds, run: Run) -> list[Answer]:

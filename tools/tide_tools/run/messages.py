@@ -324,8 +324,7 @@ def sample_of(name: str, payload_bytes: int, mark: int | None = None) -> Sample:
     least = _shortest(name, padded)
     if least > payload_bytes:
         raise MessageError(
-            f"{name} has {least} B at least, payload_bytes is {payload_bytes}",
-            f"write payload_bytes = {least} or more",
+            f"{name} has {least} B at least, payload_bytes is {payload_bytes}", f"write payload_bytes = {least} or more"
         )
     _filled(message, max(payload_bytes, padded))
     number, *others = [*_numbers(message), Number()]

@@ -64,10 +64,7 @@ def soak(
             "Replaces --minutes.",
         ),
     ] = None,
-    kill_agent: Annotated[
-        int,
-        typer.Option(min=0, max=20, help="Number of times that the agent is killed."),
-    ] = 5,
+    kill_agent: Annotated[int, typer.Option(min=0, max=20, help="Number of times that the agent is killed.")] = 5,
     unplug: Annotated[
         int | None,
         typer.Option(

@@ -1091,10 +1091,7 @@ def _link_load(system: System) -> Iterator[Finding]:
 
 
 def _crossings(
-    system: System,
-    chain: Chain,
-    links: Mapping[str, Line | Network | None],
-    seen: set[tuple[int, tuple[str, str]]],
+    system: System, chain: Chain, links: Mapping[str, Line | Network | None], seen: set[tuple[int, tuple[str, str]]]
 ) -> Iterator[tuple[tuple[str, str], Publication | Request | Reply]]:
     """The traffic of a chain on the links of boards, as link, sending side and rate. seen: messages to the host that
     were already counted; a message is sent only once, however many receivers it has."""

@@ -8,15 +8,7 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    PlainSerializer,
-    PlainValidator,
-    WithJsonSchema,
-)
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticKnownError
 
 LEVEL_MAXIMUM = 126  # TIDE_LEVEL_MAXIMUM of include/tide/priority.h
@@ -122,10 +114,7 @@ DelayQuantiles = Annotated[
     BeforeValidator(quantiles_of),
     PlainSerializer(lambda value: {str(share): _number(delay) for share, delay in value} or None),
     WithJsonSchema(
-        {
-            "type": "object",
-            "additionalProperties": {"type": "number", "minimum": 0, "maximum": MILLISECONDS_MAXIMUM},
-        }
+        {"type": "object", "additionalProperties": {"type": "number", "minimum": 0, "maximum": MILLISECONDS_MAXIMUM}}
     ),
 ]
 Name = Annotated[str, Field(pattern="^[a-z][a-z0-9_]*$", max_length=64)]
@@ -134,8 +123,7 @@ MessageType = Annotated[
     Field(pattern=r"^[a-z][a-z0-9_]*/((msg|srv|action)/[A-Z][A-Za-z0-9]*|action/[A-Z][A-Za-z0-9]*_FeedbackMessage)$"),
 ]
 ServiceType = Annotated[
-    str,
-    Field(pattern=r"^[a-z][a-z0-9_]*/(srv/[A-Z][A-Za-z0-9]*|action/[A-Z][A-Za-z0-9]*_(SendGoal|GetResult))$"),
+    str, Field(pattern=r"^[a-z][a-z0-9_]*/(srv/[A-Z][A-Za-z0-9]*|action/[A-Z][A-Za-z0-9]*_(SendGoal|GetResult))$")
 ]
 Topic = Annotated[str, Field(pattern=r"^/?[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*$", max_length=200)]
 MEASURED = re.compile(r"^measured (\d+) times on \d{4}-\d\d-\d\d, margin (\d+(?:\.\d+)?) %$")

@@ -18,11 +18,7 @@ def parameters_file(system: System, executor: str | None, command: str) -> str:
     """The text for `--params-file`, for all nodes of the process. executor: its name; None: the first executor of the
     host. Raises UsageError if the host has no such executor."""
     chosen = _executor(system, executor)
-    lines = [
-        f"# {command} wrote this; repeat it when the description changes.",
-        "/**:",
-        "  ros__parameters:",
-    ]
+    lines = [f"# {command} wrote this; repeat it when the description changes.", "/**:", "  ros__parameters:"]
     for name, words in (("tide.chains", list(_chains(system, chosen.name))), ("tide.lanes", list(_lanes(chosen)))):
         if words:
             lines += [f"    {name}:", *(f'      - "{one}"' for one in words)]

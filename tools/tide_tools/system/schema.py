@@ -30,11 +30,7 @@ def json_schema() -> dict[str, Any]:
     publishes = schema["$defs"]["Callback"]["properties"]["publishes"]  # a table, or a list of tables
     listed = {key: publishes.pop(key) for key in ("type", "items")}
     publishes["anyOf"] = [listed["items"], listed | {"minItems": 1, "maxItems": PUBLICATIONS_MAXIMUM}]
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **schema,
-        "title": "tide system description",
-    }
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "tide system description"}
 
 
 def _limit(entry: dict[str, Any], word: str, narrower: Callable[..., Any], limit: Any) -> None:

@@ -26,9 +26,7 @@ LATE = 0  # detail of DEADLINE if the instance is late; with any other detail it
 NOT_RECEIVED = 254  # detail of LOST if the message was not received
 _HEADER = struct.Struct("<4sBBHHHIII")
 _ROW = struct.Struct("<qIHBB")
-_STORED = np.dtype(
-    [("time_ns", "<i8"), ("instance", "<u4"), ("priority", "<u2"), ("kind", "u1"), ("detail", "u1")],
-)
+_STORED = np.dtype([("time_ns", "<i8"), ("instance", "<u4"), ("priority", "<u2"), ("kind", "u1"), ("detail", "u1")])
 RECORD = np.dtype([*_STORED.descr, ("place", "<u2"), ("source", "<u2")])
 _LOOKED_AT_BYTES = 65_536  # the first block must begin within this part of a file
 

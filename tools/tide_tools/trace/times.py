@@ -31,9 +31,7 @@ class Measured:
 
     def joined(self, other: Measured) -> Measured:
         return Measured(
-            self.count + other.count,
-            min(self.minimum_ns, other.minimum_ns),
-            max(self.maximum_ns, other.maximum_ns),
+            self.count + other.count, min(self.minimum_ns, other.minimum_ns), max(self.maximum_ns, other.maximum_ns)
         )
 
 
