@@ -260,9 +260,7 @@ void Client::control_submessage(const tide_xrce_submessage_t &submessage, Time n
       acknowledge(input_->heartbeat(body));
       return;
     }
-    case TIDE_XRCE_RESET:
-      reset_streams();
-      return;
+    case TIDE_XRCE_RESET: reset_streams(); return;
     case TIDE_XRCE_GET_INFO: {
       const auto info = info_for(submessage, true);
       if (!info) break;
@@ -278,14 +276,9 @@ void Client::control_submessage(const tide_xrce_submessage_t &submessage, Time n
       submit_answer(TIDE_XRCE_TIMESTAMP_REPLY, Encoded(tide_xrce_put_timestamp_reply, reply));
       return;
     }
-    case TIDE_XRCE_INFO:
-      liveness_.answered();
-      return;
-    case TIDE_XRCE_CREATE_CLIENT:
-      return;  // some clients answer a probe with zeros, which parse as CREATE_CLIENT
-    default:
-      input_->submessage(TIDE_XRCE_STREAM_NONE, submessage);
-      return;
+    case TIDE_XRCE_INFO: liveness_.answered(); return;
+    case TIDE_XRCE_CREATE_CLIENT: return;  // some clients answer a probe with zeros, which parse as CREATE_CLIENT
+    default: input_->submessage(TIDE_XRCE_STREAM_NONE, submessage); return;
   }
   counters_.malformed++;
 }
@@ -294,25 +287,17 @@ void Client::control_submessage(const tide_xrce_submessage_t &submessage, Time n
 bool Client::stream_submessage(uint8_t stream, const tide_xrce_submessage_t &submessage) {
   if (closing_) return true;
   switch (submessage.id) {
-    case TIDE_XRCE_CREATE:
-      return on_create(stream, submessage);
-    case TIDE_XRCE_DELETE:
-      on_delete(stream, submessage);
-      break;
-    case TIDE_XRCE_WRITE_DATA:
-      return on_write(stream, submessage);
-    case TIDE_XRCE_READ_DATA:
-      on_read(stream, submessage);
-      break;
+    case TIDE_XRCE_CREATE: return on_create(stream, submessage);
+    case TIDE_XRCE_DELETE: on_delete(stream, submessage); break;
+    case TIDE_XRCE_WRITE_DATA: return on_write(stream, submessage);
+    case TIDE_XRCE_READ_DATA: on_read(stream, submessage); break;
     case TIDE_XRCE_GET_INFO:
       if (const auto info = info_for(submessage, true)) {
         submit_answer(TIDE_XRCE_INFO, *info);
         break;
       }
       [[fallthrough]];
-    default:
-      counters_.malformed++;
-      break;
+    default: counters_.malformed++; break;
   }
   return true;
 }

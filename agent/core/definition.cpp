@@ -344,12 +344,8 @@ Service service_of(const std::string &name, const std::string &request_type, con
 
 void define_from_element(const XmlElement &element, Definition &definition) {
   switch (definition.kind) {
-    case TIDE_XRCE_KIND_PARTICIPANT:
-      definition.name = element.text_at({"rtps", "name"});
-      break;
-    case TIDE_XRCE_KIND_TOPIC:
-      definition.topic = {element.text_at({"name"}), element.text_at({"dataType"})};
-      break;
+    case TIDE_XRCE_KIND_PARTICIPANT: definition.name = element.text_at({"rtps", "name"}); break;
+    case TIDE_XRCE_KIND_TOPIC: definition.topic = {element.text_at({"name"}), element.text_at({"dataType"})}; break;
     case TIDE_XRCE_KIND_DATAWRITER:
     case TIDE_XRCE_KIND_DATAREADER:
       definition.topic = {element.text_at({"topic", "name"}), element.text_at({"topic", "dataType"})};
@@ -361,8 +357,7 @@ void define_from_element(const XmlElement &element, Definition &definition) {
                                       element.attribute("reply_type"), element.text_at({"request_topic_name"}),
                                       element.text_at({"reply_topic_name"}));
       break;
-    default:
-      break;
+    default: break;
   }
 }
 
@@ -430,8 +425,7 @@ std::string fault_of(const Definition &definition) {
       if (participants_maximum(definition.domain) == 0)
         return "there is no domain " + std::to_string(definition.domain);
       return fault_of("participant", definition.name, participant_fault(definition.name));
-    case TIDE_XRCE_KIND_TOPIC:
-      return fault_of(definition.topic);
+    case TIDE_XRCE_KIND_TOPIC: return fault_of(definition.topic);
     case TIDE_XRCE_KIND_DATAWRITER:
     case TIDE_XRCE_KIND_DATAREADER:
       return definition.topic_object != 0 ? std::string{} : fault_of(definition.topic, true);
@@ -440,8 +434,7 @@ std::string fault_of(const Definition &definition) {
       const std::string fault = fault_of(definition.service.request);
       return fault.empty() ? fault_of(definition.service.reply) : fault;
     }
-    default:
-      return {};
+    default: return {};
   }
 }
 
@@ -489,18 +482,13 @@ uint8_t define(const tide_xrce_create_t &create, const Profiles &profiles, Defin
   definition.qos = default_qos(object.kind);
   uint8_t status = TIDE_XRCE_STATUS_ERR_INVALID_DATA;
   switch (object.representation) {
-    case TIDE_XRCE_BY_REFERENCE:
-      status = define_by_reference(view(object.text), profiles, definition);
-      break;
-    case TIDE_XRCE_BY_XML:
-      status = define_by_xml(view(object.text), profiles, definition);
-      break;
+    case TIDE_XRCE_BY_REFERENCE: status = define_by_reference(view(object.text), profiles, definition); break;
+    case TIDE_XRCE_BY_XML: status = define_by_xml(view(object.text), profiles, definition); break;
     case TIDE_XRCE_BY_BINARY:
       define_by_binary(object, definition);
       status = TIDE_XRCE_STATUS_OK;
       break;
-    default:
-      break;
+    default: break;
   }
   if (status != TIDE_XRCE_STATUS_OK) return status;
   definition.qos.depth = std::min(definition.qos.depth, kDepthMaximum);

@@ -328,8 +328,7 @@ uint8_t Creation::instantiate(uint16_t object, const Definition &definition, Ent
       auto replier = participant.create_replier(definition.service, definition.qos, wake_of(signal, object));
       return keep(entity, ReplierPart{std::move(replier), {signal}});
     }
-    default:
-      return TIDE_XRCE_STATUS_OK;
+    default: return TIDE_XRCE_STATUS_OK;
   }
 }
 

@@ -91,12 +91,8 @@ const tide_input_stream_t *Input::message(const tide_xrce_header_t &header, Byte
         held_bytes_ += message.size();
       }
       break;
-    case TIDE_STREAM_DUPLICATE:
-      counters_.duplicates++;
-      break;
-    case TIDE_STREAM_OUTSIDE:
-      counters_.outside_window++;
-      break;
+    case TIDE_STREAM_DUPLICATE: counters_.duplicates++; break;
+    case TIDE_STREAM_OUTSIDE: counters_.outside_window++; break;
   }
   check();
   return TIDE_STREAM_IS_RELIABLE(header.stream) ? &stream->state : nullptr;

@@ -703,8 +703,7 @@ DiscoveryLink::~DiscoveryLink() { close(socket_); }
 std::string DiscoveryLink::describe() const { return "discovery " + std::to_string(port_); }
 
 void DiscoveryLink::event(const Poller::Event &event, Time) {
-  for (size_t turn = 0; event.readable && turn < kQuestionsPerTurn && answer_next(); turn++) {
-  }
+  for (size_t turn = 0; event.readable && turn < kQuestionsPerTurn && answer_next(); turn++) {}
 }
 
 // Answers the next discovery request. Returns false if no request is waiting.

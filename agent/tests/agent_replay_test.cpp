@@ -167,13 +167,11 @@ class Replay {
     return {count, count};
   }
   size_t last_before(size_t place, bool from_client) const {
-    while (place-- != 0 && messages_[place].from_client != from_client) {
-    }
+    while (place-- != 0 && messages_[place].from_client != from_client) {}
     return place;
   }
   size_t last_question(size_t place) const {
-    while (place-- != 0 && (!messages_[place].from_client || parse(messages_[place].bytes).id != TIDE_XRCE_GET_INFO)) {
-    }
+    while (place-- != 0 && (!messages_[place].from_client || parse(messages_[place].bytes).id != TIDE_XRCE_GET_INFO)) {}
     return place;
   }
 

@@ -320,15 +320,9 @@ TEST(Session, TheNextSessionBeginsWithWhatWasNotAcknowledged) {
     };
     for (int step = 0; step < 60 && session < 0xF0; step++) {
       switch (pick(5)) {
-        case 0:
-          begin();
-          break;
-        case 1:
-          confirm();
-          break;
-        case 2:
-          client->read(0x0016, 0x80);
-          break;
+        case 0: begin(); break;
+        case 1: confirm(); break;
+        case 2: client->read(0x0016, 0x80); break;
         default:
           for (uint32_t more = pick(12); more > 0; more--) {
             Sample sample;

@@ -173,8 +173,7 @@ class Client {
   }
   void drain() {
     std::array<uint8_t, 2048> bytes;
-    while (recv(socket_, bytes.data(), bytes.size(), 0) > 0) {
-    }
+    while (recv(socket_, bytes.data(), bytes.size(), 0) > 0) {}
   }
 
   void receive() {
@@ -314,11 +313,8 @@ class Client {
         acknowledge(body.stream);
         break;
       }
-      case TIDE_XRCE_DATA:
-        received++;
-        break;
-      default:
-        break;
+      case TIDE_XRCE_DATA: received++; break;
+      default: break;
     }
   }
 

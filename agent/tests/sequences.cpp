@@ -90,8 +90,7 @@ std::string xml_of(uint8_t kind, Choices &choices) {
   switch (kind) {
     case TIDE_XRCE_KIND_PARTICIPANT:
       return "<dds><participant><rtps><name>n" + std::to_string(choices(3)) + "</name></rtps></participant></dds>";
-    case TIDE_XRCE_KIND_TOPIC:
-      return "<dds><topic>" + topic_xml(topic, type) + "</topic></dds>";
+    case TIDE_XRCE_KIND_TOPIC: return "<dds><topic>" + topic_xml(topic, type) + "</topic></dds>";
     case TIDE_XRCE_KIND_DATAWRITER:
     case TIDE_XRCE_KIND_DATAREADER: {
       const std::string tag = kind == TIDE_XRCE_KIND_DATAWRITER ? "data_writer" : "data_reader";
@@ -105,8 +104,7 @@ std::string xml_of(uint8_t kind, Choices &choices) {
              "\"><request_topic_name>" + topic + "</request_topic_name><reply_topic_name>" + other +
              "</reply_topic_name></" + tag + "></dds>";
     }
-    default:
-      return {};
+    default: return {};
   }
 }
 
@@ -419,9 +417,7 @@ void Sequences::control(Choices &choices, Talker &talker) {
       talker.add(TIDE_XRCE_GET_INFO, 1, Body(tide_xrce_put_get_info, &body).octets());
       break;
     }
-    case 4:
-      talker.add(TIDE_XRCE_TIMESTAMP, 1, Body(tide_xrce_put_timestamp, tide_xrce_time_t{1, 2}).octets());
-      break;
+    case 4: talker.add(TIDE_XRCE_TIMESTAMP, 1, Body(tide_xrce_put_timestamp, tide_xrce_time_t{1, 2}).octets()); break;
     default:
       if (choices.one_in(3)) {
         talker.add(TIDE_XRCE_DELETE, 1, ids(talker.next_request(), TIDE_XRCE_OBJECT_CLIENT));
@@ -434,9 +430,7 @@ void Sequences::operate(Choices &choices) {
   Talker &talker = actors_[choices(static_cast<uint32_t>(actors_.size()))];
   switch (choices(32)) {
     case 0:
-    case 1:
-      talker.connect(talker.endpoint(), static_cast<uint16_t>(64 + choices(1500)), now_);
-      return;
+    case 1: talker.connect(talker.endpoint(), static_cast<uint16_t>(64 + choices(1500)), now_); return;
     case 2: {  // a client connects with the key of another one
       static constexpr std::array<uint32_t, 4> kVictims = {0x11, 0x22, kWriterKey, kReaderKey};
       Talker thief(agent_, 4, one_of(kVictims, choices), 0x81);
@@ -446,14 +440,9 @@ void Sequences::operate(Choices &choices) {
       thief.send(now_);
       return;
     }
-    case 3:
-      agent_.forget(1 + choices(4));
-      return;
-    case 4:
-      talker.skip(one_of(kStreams, choices), static_cast<int>(choices(4)) - 1);
-      return;
-    default:
-      break;
+    case 3: agent_.forget(1 + choices(4)); return;
+    case 4: talker.skip(one_of(kStreams, choices), static_cast<int>(choices(4)) - 1); return;
+    default: break;
   }
   const uint8_t stream = choices.one_in(6) ? uint8_t{0} : one_of(kStreams, choices);
   talker.start(stream);

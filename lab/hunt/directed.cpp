@@ -78,23 +78,14 @@ class Search {
     Meeting &meeting = meetings[index];
     const double span_ns = static_cast<double>(chain(victim_).execution_ns);
     switch (below(6)) {
-      case 0:
-        meeting.key = below(chain(index).callbacks.size());
-        break;
-      case 1:
-        meeting.offset_ns = chance(0.5) ? 0 : -1;
-        break;
-      case 2:
-        meeting.swift = !meeting.swift;
-        break;
-      case 3:
-        meeting.offset_ns = victims_moment() - (chance(0.5) ? 1 : 0);
-        break;
+      case 0: meeting.key = below(chain(index).callbacks.size()); break;
+      case 1: meeting.offset_ns = chance(0.5) ? 0 : -1; break;
+      case 2: meeting.swift = !meeting.swift; break;
+      case 3: meeting.offset_ns = victims_moment() - (chance(0.5) ? 1 : 0); break;
       case 4:
         meeting.offset_ns += std::llround((random_.unit() - 0.5) * span_ns * std::pow(10.0, -4 * random_.unit()));
         break;
-      default:
-        meeting.offset_ns = std::llround((2 * random_.unit() - 1) * static_cast<double>(chain(index).period_ns));
+      default: meeting.offset_ns = std::llround((2 * random_.unit() - 1) * static_cast<double>(chain(index).period_ns));
     }
   }
 

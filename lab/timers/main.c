@@ -48,31 +48,24 @@ static bool take(timers_options_t *options, int option, const char *text) {
       if (!take_number(text, 1, 100000000, &number)) return false;
       options->repetitions = (uint32_t)number;
       return true;
-    case 't':
-      return take_number(text, 1000, INT64_C(3600000000000), &options->period_ns);
-    case 'o':
-      options->out = text;
-      return true;
+    case 't': return take_number(text, 1000, INT64_C(3600000000000), &options->period_ns);
+    case 'o': options->out = text; return true;
     case 'a':
       if (!take_number(text, 1, UINT16_MAX, &number)) return false;
       options->agent_port = text;
       return true;
-    case 'p':
-      return take_policy(options, text);
+    case 'p': return take_policy(options, text);
     case 'c':
       if (!take_number(text, 0, 255, &number)) return false;
       options->scheduling.cpu = (int)number;
       return true;
-    case 's':
-      return take_number(text, 0, INT64_MAX / 2, &options->start_ns);
-    case 'w':
-      return take_number(text, 0, INT64_C(1000000000), &options->lead_ns);
+    case 's': return take_number(text, 0, INT64_MAX / 2, &options->start_ns);
+    case 'w': return take_number(text, 0, INT64_C(1000000000), &options->lead_ns);
     case 'n':
       if (!take_number(text, 0, INT32_MAX, &number)) return false;
       options->scheduling.priority = (int)number;
       return true;
-    default:
-      return false;
+    default: return false;
   }
 }
 

@@ -181,23 +181,15 @@ class BoardRun {
           transmit(bytes, header.time_ns);
           answer();
           break;
-        case WORLD_EVENT:
-          answer_with_what_arrived();
-          break;
-        case WORLD_READY:
-          answer();
-          break;
-        case WORLD_BEGIN:
-          first_release_ = header.time_ns;
-          break;
+        case WORLD_EVENT: answer_with_what_arrived(); break;
+        case WORLD_READY: answer(); break;
+        case WORLD_BEGIN: first_release_ = header.time_ns; break;
         case WORLD_SAMPLED:
         case WORLD_ACTED:
           std::memcpy(&execution, bytes.data(), std::min(bytes.size(), sizeof execution));
           note_execution(execution, header.kind == WORLD_ACTED);
           break;
-        case WORLD_TIMES:
-          execution_times_.emplace_back(bytes.begin(), bytes.end());
-          break;
+        case WORLD_TIMES: execution_times_.emplace_back(bytes.begin(), bytes.end()); break;
         case WORLD_BUDGET:
           std::memcpy(&budget, bytes.data(), std::min(bytes.size(), sizeof budget));
           budgets_.push_back({budget.level, budget.exhaustions, budget.used_ns, budget.low_ns, budget.overrun_ns});
@@ -205,8 +197,7 @@ class BoardRun {
         case WORLD_END:
           std::memcpy(&ending, bytes.data(), std::min(bytes.size(), sizeof ending));
           return result(ending);
-        default:
-          throw std::runtime_error("the board speaks another protocol; rebuild it: make firmware");
+        default: throw std::runtime_error("the board speaks another protocol; rebuild it: make firmware");
       }
     }
   }

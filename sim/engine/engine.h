@@ -45,8 +45,7 @@ class Engine {
   // Runs the next event if it is not later than `limit`. Returns false if there is none; the time is then `limit`.
   bool step(Time limit);
   void run_until(Time limit) {
-    while (step(limit)) {
-    }
+    while (step(limit)) {}
   }
   // True while step() processes an event or runs tasks.
   bool is_stepping() const { return stepping_; }

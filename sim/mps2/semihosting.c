@@ -12,8 +12,7 @@ int board_semihosting(uint32_t operation, const void *argument) {
 void board_exit(int code) {
   const uint32_t arguments[2] = {0x20026u, (uint32_t)code}; /* ADP_Stopped_ApplicationExit */
   (void)board_semihosting(0x20u, arguments);
-  for (;;) {
-  }
+  for (;;) {}
 }
 
 void board_print(const char *line) { (void)board_semihosting(0x04u, line); }

@@ -120,8 +120,7 @@ TEST_F(Asking, ARequestWaitsForAPlaceAsLongAsTheProgramSays) {
   const Request request = {1, 2};
   int64_t number = 0;
   server.mute(true);
-  while (rcl_send_request(&client, &request, &number) == RCL_RET_OK) {
-  }
+  while (rcl_send_request(&client, &request, &number) == RCL_RET_OK) {}
   ASSERT_EQ(rmw_uros_set_client_session_timeout(rcl_client_get_rmw_handle(&client), 60), RMW_RET_OK);
   const Time begin_ns = now_ns();
   EXPECT_REFUSED(rcl_send_request(&client, &request, &number), RCL_RET_ERROR, TIDE_ERROR_FULL);

@@ -197,8 +197,7 @@ TEST_F(Publishing, FinishingWithoutAFreeNodeCanBeTriedAgain) {
             RMW_RET_OK);
   server.mute(true);
   ASSERT_OK(tide_rclc_publisher_set_wait_ms(&publisher, 0));
-  while (publish(10) == RCL_RET_OK) {
-  }
+  while (publish(10) == RCL_RET_OK) {}
   /* One node stays free for objects, but finalising a publisher needs three nodes, for its deletions. */
   EXPECT_REFUSED(rcl_publisher_fini(&publisher, &node), RCL_RET_ERROR, TIDE_ERROR_FULL);
   EXPECT_TRUE(rcl_publisher_is_valid(&publisher));

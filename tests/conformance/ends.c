@@ -67,29 +67,14 @@ static void say_what_is_left(void) {
 static void end(const char *order) {
   for (; *order != '\0'; order++) {
     switch (*order) {
-      case 'E':
-        say_code("executor", rclc_executor_fini(&executor));
-        break;
-      case 'T':
-        say_code("timer", rcl_timer_fini(&timer));
-        break;
-      case 'P':
-        say_code("publisher", rcl_publisher_fini(&publisher, &node));
-        break;
-      case 'B':
-        say_code("subscription", rcl_subscription_fini(&subscription, &node));
-        break;
-      case 'R':
-        say_code("service", rcl_service_fini(&service, &node));
-        break;
-      case 'C':
-        say_code("client", rcl_client_fini(&client, &node));
-        break;
-      case 'N':
-        say_code("node", rcl_node_fini(&node));
-        break;
-      default:
-        say_code("support", rclc_support_fini(&support));
+      case 'E': say_code("executor", rclc_executor_fini(&executor)); break;
+      case 'T': say_code("timer", rcl_timer_fini(&timer)); break;
+      case 'P': say_code("publisher", rcl_publisher_fini(&publisher, &node)); break;
+      case 'B': say_code("subscription", rcl_subscription_fini(&subscription, &node)); break;
+      case 'R': say_code("service", rcl_service_fini(&service, &node)); break;
+      case 'C': say_code("client", rcl_client_fini(&client, &node)); break;
+      case 'N': say_code("node", rcl_node_fini(&node)); break;
+      default: say_code("support", rclc_support_fini(&support));
     }
   }
 }

@@ -40,21 +40,15 @@ static rcl_ret_t take_step(int step) {
     case SUPPORT:
       options = options_of_agent();
       return rclc_support_init_with_options(&support, 0, NULL, &options, &allocator);
-    case NODE:
-      return rclc_node_init_default(&node, "node", "", &support);
-    case PUBLISHER:
-      return rclc_publisher_init_default(&publisher, &node, INT32, topic);
-    case SUBSCRIPTION:
-      return rclc_subscription_init_default(&subscription, &node, INT32, topic);
-    case TIMER:
-      return rclc_timer_init_default(&timer, &support, RCL_MS_TO_NS(50), on_timer);
-    case EXECUTOR:
-      return rclc_executor_init(&executor, &support.context, 2, &allocator);
+    case NODE: return rclc_node_init_default(&node, "node", "", &support);
+    case PUBLISHER: return rclc_publisher_init_default(&publisher, &node, INT32, topic);
+    case SUBSCRIPTION: return rclc_subscription_init_default(&subscription, &node, INT32, topic);
+    case TIMER: return rclc_timer_init_default(&timer, &support, RCL_MS_TO_NS(50), on_timer);
+    case EXECUTOR: return rclc_executor_init(&executor, &support.context, 2, &allocator);
     case HANDLES:
       (void)rclc_executor_add_timer(&executor, &timer);
       return rclc_executor_add_subscription(&executor, &subscription, &received, on_int32, ON_NEW_DATA);
-    default:
-      return rclc_executor_spin_some(&executor, RCL_MS_TO_NS(20));
+    default: return rclc_executor_spin_some(&executor, RCL_MS_TO_NS(20));
   }
 }
 

@@ -2282,8 +2282,7 @@ class LinkModel {
         sum = sum + waits;
         break;
       }
-      case Kind::delay:
-        parts.host_ns = stage.own_ns;
+      case Kind::delay: parts.host_ns = stage.own_ns;
     }
     result.cases = {sum};
     return result;

@@ -10,14 +10,10 @@ namespace tide::analysis {
 
 const char *name_of(Shortfall::Kind kind) {
   switch (kind) {
-    case Shortfall::Kind::overload:
-      return "overload";
-    case Shortfall::Kind::too_long:
-      return "too_long";
-    case Shortfall::Kind::unsettled:
-      return "unsettled";
-    default:
-      return "effort";
+    case Shortfall::Kind::overload: return "overload";
+    case Shortfall::Kind::too_long: return "too_long";
+    case Shortfall::Kind::unsettled: return "unsettled";
+    default: return "effort";
   }
 }
 

@@ -108,30 +108,16 @@ void apply(Fault fault, const char *name, const char *text, Settings &settings, 
   const bool probability = fault < Fault::kMaxDelay;
   const double value = number(name, text, 0, probability ? 1 : kYear_s);
   switch (fault) {
-    case Fault::kByteLoss:
-      settings.faults.byte_loss = value;
-      break;
-    case Fault::kBitFlip:
-      settings.faults.bit_flip = value;
-      break;
-    case Fault::kFrameLoss:
-      settings.faults.frame_loss = value;
-      break;
-    case Fault::kFirstLoss:
-      settings.faults.first_loss = value;
-      break;
-    case Fault::kNoise:
-      settings.faults.noise = value;
-      break;
-    case Fault::kMaxDelay:
-      settings.faults.max_delay_ns = nanoseconds(value);
-      break;
+    case Fault::kByteLoss: settings.faults.byte_loss = value; break;
+    case Fault::kBitFlip: settings.faults.bit_flip = value; break;
+    case Fault::kFrameLoss: settings.faults.frame_loss = value; break;
+    case Fault::kFirstLoss: settings.faults.first_loss = value; break;
+    case Fault::kNoise: settings.faults.noise = value; break;
+    case Fault::kMaxDelay: settings.faults.max_delay_ns = nanoseconds(value); break;
     case Fault::kCutAfter:
       settings.cut_from_ns = nanoseconds(value);
       break;  // relative to the start, which is added later
-    case Fault::kCutFor:
-      cut_for_s = value;
-      break;
+    case Fault::kCutFor: cut_for_s = value; break;
   }
 }
 

@@ -68,8 +68,7 @@ int64_t now_ns(clockid_t clock = CLOCK_MONOTONIC) {
 
 void sleep_until(int64_t at_ns) {
   const timespec time{static_cast<time_t>(at_ns / 1'000'000'000), static_cast<long>(at_ns % 1'000'000'000)};
-  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, nullptr) == EINTR) {
-  }
+  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, nullptr) == EINTR) {}
 }
 
 void watch(Processor &own) {

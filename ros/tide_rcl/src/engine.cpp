@@ -438,8 +438,7 @@ void Engine::wake_alone() noexcept {
 }
 
 void Engine::spin_lane(std::size_t lane) noexcept {
-  while (!cancelled_.load() && round(lane, TIDE_FOREVER) >= 0) {
-  }
+  while (!cancelled_.load() && round(lane, TIDE_FOREVER) >= 0) {}
 }
 
 void Engine::spin_lanes() {

@@ -47,8 +47,7 @@ void Arrivals::arrived(std::size_t times) noexcept {
 // chosen it.
 void Arrivals::run() {
   std::size_t waiting = waiting_.load();
-  while (waiting > 0 && !waiting_.compare_exchange_weak(waiting, waiting - 1)) {
-  }
+  while (waiting > 0 && !waiting_.compare_exchange_weak(waiting, waiting - 1)) {}
   take();
 }
 

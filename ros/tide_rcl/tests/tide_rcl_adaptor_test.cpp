@@ -144,8 +144,7 @@ TEST(Adaptor, LentMessagesGoBackWhateverTheCallbackDoes) {
     ASSERT_TRUE(eventually([&] {
       try {
         engine.spin_all(std::chrono::seconds(0));
-      } catch (const std::runtime_error &) {
-      }
+      } catch (const std::runtime_error &) {}
       return sum == expected;
     })) << value;
   }

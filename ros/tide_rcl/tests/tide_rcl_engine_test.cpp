@@ -187,8 +187,7 @@ TEST(Engine, ExclusiveGroupsDoNotOverlapAndReentrantOnesDo) {
       probes.push_back(probe([&] {
         const int now = ++inside;
         int before = most.load();
-        while (before < now && !most.compare_exchange_weak(before, now)) {
-        }
+        while (before < now && !most.compare_exchange_weak(before, now)) {}
         if (!exclusive && most < 2) (void)eventually([&] { return most.load() > 1; });
         inside--;
         runs++;

@@ -117,8 +117,7 @@ class Crowd {
       case 2:
         if (!shared.removed) engine_.set_priority(*shared.probe, TIDE_PRIORITY(random_() % 5, 0));
         break;
-      default:
-        engine_.cancel();
+      default: engine_.cancel();
     }
   }
 

@@ -35,8 +35,7 @@ std::int64_t read_clock(clockid_t clock) {
 
 void compute(std::int64_t duration_ns) {
   const std::int64_t end_ns = read_clock(CLOCK_THREAD_CPUTIME_ID) + duration_ns;
-  while (read_clock(CLOCK_THREAD_CPUTIME_ID) < end_ns) {
-  }
+  while (read_clock(CLOCK_THREAD_CPUTIME_ID) < end_ns) {}
 }
 
 struct Latencies {

@@ -36,8 +36,7 @@ std::int64_t now_ns() {
 
 void work(int times = 1) {
   const std::int64_t end_ns = now_ns() + times * kWorkNs;
-  while (now_ns() < end_ns) {
-  }
+  while (now_ns() < end_ns) {}
 }
 
 class Load {

@@ -30,8 +30,7 @@ void spin(tide_rclcpp::Executor &executor) {
     return;
   } catch (const std::exception &error) {
     what = error.what();
-  } catch (...) {
-  }
+  } catch (...) {}
   const std::string callback = executor.failed_callback();
   throw std::runtime_error(callback.empty() ? what : callback + ": " + what);
 }

@@ -72,8 +72,7 @@ TEST_F(Executors, GroupsKeepCallbacksApart) {
   const auto enter = [](std::atomic<int> &here, std::atomic<int> &maximum) {
     const int now = ++here;
     int before = maximum;
-    while (before < now && !maximum.compare_exchange_weak(before, now)) {
-    }
+    while (before < now && !maximum.compare_exchange_weak(before, now)) {}
     std::this_thread::sleep_for(milliseconds(3));  // clock: the callback's length
     here--;
   };

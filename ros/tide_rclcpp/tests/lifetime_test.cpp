@@ -319,8 +319,7 @@ TEST_F(Lifetimes, CancelEndsALaneWhoseBudgetIsUsedUp) {
         milliseconds(1),
         [&] {
           for (const auto begin = std::chrono::steady_clock::now();
-               std::chrono::steady_clock::now() < begin + milliseconds(4);) {
-          }
+               std::chrono::steady_clock::now() < begin + milliseconds(4);) {}
           runs++;
         },
         group);

@@ -236,10 +236,8 @@ static int check(const tide_lane_t *lanes, size_t index) {
   switch (settings->scheduling) {
     case TIDE_SCHEDULING_INHERIT:
     case TIDE_SCHEDULING_FIFO:
-    case TIDE_SCHEDULING_SPORADIC:
-      break;
-    default:
-      return TIDE_ERROR_UNSUPPORTED;
+    case TIDE_SCHEDULING_SPORADIC: break;
+    default: return TIDE_ERROR_UNSUPPORTED;
   }
   if (settings->processor > 1u) return TIDE_ERROR_ARGUMENT;
   for (size_t other = 0; other < index; other++) {
@@ -332,8 +330,7 @@ int tide_port_run_lanes(tide_lane_t *lanes, size_t count, void (*run)(void *cont
   all.run = run;
   all.context = context;
   start();
-  while (platform->event_wait(platform->context, &all.ended, TIDE_FOREVER) == 0) {
-  }
+  while (platform->event_wait(platform->context, &all.ended, TIDE_FOREVER) == 0) {}
   stop();
   return TIDE_OK;
 }

@@ -16,8 +16,7 @@ __attribute__((weak)) uint8_t tide_esp_exchange_1(volatile void *place, uint8_t 
   const uint32_t others = ~((uint32_t)0xFFu << shift);
   uint32_t before = *word;
   while (!__atomic_compare_exchange_n(word, &before, (before & others) | ((uint32_t)value << shift), false,
-                                      __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
-  }
+                                      __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {}
   return (uint8_t)(before >> shift);
 }
 #else

@@ -84,8 +84,7 @@ static void mac_write(chip_t *chip, uint32_t number, uint32_t value) {
 }
 
 static void await_phy(chip_t *chip) {
-  for (uint32_t tries = 0; tries < TRIES && (mac_read(chip, MAC_MII) & MII_BUSY) != 0; tries++) {
-  }
+  for (uint32_t tries = 0; tries < TRIES && (mac_read(chip, MAC_MII) & MII_BUSY) != 0; tries++) {}
 }
 
 static uint32_t phy_read(chip_t *chip, uint32_t number) {

@@ -62,17 +62,13 @@ static bool scheduling_of(const tide_lane_settings_t *settings, int priority, in
   parameters->sched_priority = priority;
   *policy = IN_TURNS;
   switch (settings->scheduling) {
-    case TIDE_SCHEDULING_FIFO:
-      *policy = SCHED_FIFO;
-      return true;
+    case TIDE_SCHEDULING_FIFO: *policy = SCHED_FIFO; return true;
     case TIDE_SCHEDULING_NORMAL: /* only priority scheduling exists: the lowest priority, round robin if available */
-    case TIDE_SCHEDULING_ROUND_ROBIN:
-      return true;
+    case TIDE_SCHEDULING_ROUND_ROBIN: return true;
     case TIDE_SCHEDULING_SPORADIC: /* without budgets a lane that may run normally */
       *policy = SCHED_FIFO;
       return TIDE_KERNEL_BUDGETS;
-    default:
-      return false;
+    default: return false;
   }
 }
 
@@ -186,8 +182,7 @@ int64_t tide_kernel_consumed_ns(tide_kernel_stamp_t *stamp, void *task) {
 void tide_kernel_wake_keeper(void) { (void)sem_post(&look); }
 
 void tide_kernel_await_look(void) {
-  while (sem_wait(&look) != 0) {
-  }
+  while (sem_wait(&look) != 0) {}
 }
 
 static void on_alarm(wdparm_t argument) {

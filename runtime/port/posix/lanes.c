@@ -60,8 +60,7 @@ static int scheduling_of(const lane_t *lane, tide_posix_scheduling_t *scheduling
   const tide_lane_settings_t *settings = &lane->lane->settings;
   *scheduling = tide_posix_own_scheduling();
   switch (settings->scheduling) {
-    case TIDE_SCHEDULING_INHERIT:
-      break;
+    case TIDE_SCHEDULING_INHERIT: break;
     case TIDE_SCHEDULING_NORMAL:
       scheduling->policy = SCHED_OTHER;
       scheduling->priority = 0;

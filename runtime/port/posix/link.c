@@ -221,8 +221,7 @@ static void set_timer(const link_t *link, int64_t time_ns) {
 static void ask(link_t *link, int64_t time_ns) {
   if (time_ns == TIDE_FOREVER || is_own_thread(link)) return;
   int64_t asked_ns = atomic_load(&link->asked_ns);
-  while (time_ns < asked_ns && !atomic_compare_exchange_weak(&link->asked_ns, &asked_ns, time_ns)) {
-  }
+  while (time_ns < asked_ns && !atomic_compare_exchange_weak(&link->asked_ns, &asked_ns, time_ns)) {}
   if (time_ns > 0 && attended_by_this_thread == link) return;
   if (time_ns >= atomic_load(&link->asleep_until_ns)) return;
   const uintptr_t state = enter(link);
@@ -346,8 +345,7 @@ static int start_locked(link_t *link, const tide_frame_parts_t *frame, bool gath
 /* From now on the thread listens, at least until this time. */
 static void share_until(link_t *link, int64_t time_ns) {
   int64_t before_ns = atomic_load(&link->shared_until_ns);
-  while (time_ns > before_ns && !atomic_compare_exchange_weak(&link->shared_until_ns, &before_ns, time_ns)) {
-  }
+  while (time_ns > before_ns && !atomic_compare_exchange_weak(&link->shared_until_ns, &before_ns, time_ns)) {}
   if (time_ns > before_ns) ask(link, 0);
 }
 

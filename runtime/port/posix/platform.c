@@ -409,6 +409,5 @@ int tide_posix_set_scheduling(int policy, int priority, int cpu) {
 
 void tide_posix_spin_cpu(int64_t duration_ns) {
   const int64_t end_ns = read_clock(CLOCK_THREAD_CPUTIME_ID) + duration_ns;
-  while (read_clock(CLOCK_THREAD_CPUTIME_ID) < end_ns) {
-  }
+  while (read_clock(CLOCK_THREAD_CPUTIME_ID) < end_ns) {}
 }

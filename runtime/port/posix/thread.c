@@ -51,13 +51,10 @@ static int schedule_deadline(const tide_posix_scheduling_t *scheduling) {
                                           .period_ns = (uint64_t)scheduling->period_ns};
   if (syscall(SYS_sched_setattr, 0, &attributes, 0u) == 0) return TIDE_OK;
   switch (errno) {
-    case ENOSYS:
-      return TIDE_ERROR_UNSUPPORTED;
+    case ENOSYS: return TIDE_ERROR_UNSUPPORTED;
     case EPERM:
-    case EBUSY:
-      return TIDE_ERROR_NOT_PERMITTED;
-    default:
-      return TIDE_ERROR_ARGUMENT;
+    case EBUSY: return TIDE_ERROR_NOT_PERMITTED;
+    default: return TIDE_ERROR_ARGUMENT;
   }
 }
 

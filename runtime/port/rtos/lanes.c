@@ -341,11 +341,8 @@ static int start_lane(start_t *start) {
   const tide_lane_settings_t *settings = &start->lane->settings;
   int priority = tide_kernel_priority();
   switch (settings->scheduling) {
-    case TIDE_SCHEDULING_INHERIT:
-      break;
-    case TIDE_SCHEDULING_NORMAL:
-      priority = TIDE_KERNEL_PRIORITY_NORMAL;
-      break;
+    case TIDE_SCHEDULING_INHERIT: break;
+    case TIDE_SCHEDULING_NORMAL: priority = TIDE_KERNEL_PRIORITY_NORMAL; break;
     case TIDE_SCHEDULING_FIFO:
     case TIDE_SCHEDULING_ROUND_ROBIN: /* round robin if the kernel slices time */
       priority = settings->priority;

@@ -63,8 +63,7 @@ static void sleep_until(void *waiter, int64_t deadline_ns) {
   tide_kernel_exit(NULL, state);
   tide_kernel_sleep(waiter, TIDE_FOREVER);
   state = tide_kernel_enter(NULL);
-  for (link = &sleepers; *link != NULL && *link != &self; link = &(*link)->next) {
-  }
+  for (link = &sleepers; *link != NULL && *link != &self; link = &(*link)->next) {}
   if (*link != NULL) *link = self.next; /* woken by its event, not by the alarm */
   tide_kernel_exit(NULL, state);
 }

@@ -30,9 +30,7 @@ static void on_event(const struct device *device, struct uart_event *event, void
   ARG_UNUSED(context);
   switch (event->type) {
     case UART_TX_DONE:
-    case UART_TX_ABORTED: /* counted as sent: the streams repair the loss */
-      tide_uart_transmit_complete();
-      break;
+    case UART_TX_ABORTED: /* counted as sent: the streams repair the loss */ tide_uart_transmit_complete(); break;
     case UART_RX_RDY:
       position =
           ((size_t)(event->data.rx.buf - ring) + event->data.rx.offset + event->data.rx.len) % CONFIG_TIDE_RING_BYTES;
@@ -45,8 +43,7 @@ static void on_event(const struct device *device, struct uart_event *event, void
     case UART_RX_DISABLED: /* the line had an error, or was closed */
       if (wanted) (void)begin_receiving();
       break;
-    default:
-      break;
+    default: break;
   }
 }
 

@@ -425,20 +425,11 @@ static void take_feedback(tide_action_t *action, void *context) {
 
 static void take_oldest(tide_action_t *action, void *context) {
   switch (tide_action_oldest_part(action, ALL_PARTS)) {
-    case PART_GOAL:
-      take_goal_response(action);
-      break;
-    case PART_FEEDBACK:
-      take_feedback(action, context);
-      break;
-    case PART_CANCEL:
-      take_cancel_response(action, context);
-      break;
-    case PART_RESULT:
-      take_result_response(action, context);
-      break;
-    default:
-      break;
+    case PART_GOAL: take_goal_response(action); break;
+    case PART_FEEDBACK: take_feedback(action, context); break;
+    case PART_CANCEL: take_cancel_response(action, context); break;
+    case PART_RESULT: take_result_response(action, context); break;
+    default: break;
   }
 }
 

@@ -285,17 +285,10 @@ static void take_cancel_request(tide_action_t *action) {
 /* Handles the oldest message that can be handled now; returns false if there is none. */
 static bool take(tide_action_t *action) {
   switch (tide_action_oldest_part(action, parts_that_can_run(action))) {
-    case PART_GOAL:
-      take_goal(action);
-      return true;
-    case PART_RESULT:
-      take_result_request(action);
-      return true;
-    case PART_CANCEL:
-      take_cancel_request(action);
-      return true;
-    default:
-      return false;
+    case PART_GOAL: take_goal(action); return true;
+    case PART_RESULT: take_result_request(action); return true;
+    case PART_CANCEL: take_cancel_request(action); return true;
+    default: return false;
   }
 }
 

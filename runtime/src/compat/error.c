@@ -17,14 +17,10 @@ static void (*on_error)(int status, rcl_ret_t result); /* calls the program's er
 
 static rcl_ret_t result_of(int status) {
   switch (status) {
-    case TIDE_ERROR_ARGUMENT:
-      return RCL_RET_INVALID_ARGUMENT;
-    case TIDE_ERROR_TIMEOUT:
-      return RCL_RET_TIMEOUT;
-    case TIDE_ERROR_UNSUPPORTED:
-      return RCL_RET_UNSUPPORTED;
-    case TIDE_ERROR_EXISTS:
-      return RCL_RET_ALREADY_INIT;
+    case TIDE_ERROR_ARGUMENT: return RCL_RET_INVALID_ARGUMENT;
+    case TIDE_ERROR_TIMEOUT: return RCL_RET_TIMEOUT;
+    case TIDE_ERROR_UNSUPPORTED: return RCL_RET_UNSUPPORTED;
+    case TIDE_ERROR_EXISTS: return RCL_RET_ALREADY_INIT;
     case TIDE_ERROR_CAPACITY_NODES:
     case TIDE_ERROR_CAPACITY_PUBLISHERS:
     case TIDE_ERROR_CAPACITY_SUBSCRIPTIONS:
@@ -39,13 +35,10 @@ static rcl_ret_t result_of(int status) {
     case TIDE_ERROR_CAPACITY_LOCAL_MESSAGES:
     case TIDE_ERROR_NO_HEAP:
     case TIDE_ERROR_CAPACITY_ACTIONS:
-    case TIDE_ERROR_CAPACITY_PARAMETERS:
-      return RCL_RET_BAD_ALLOC;
+    case TIDE_ERROR_CAPACITY_PARAMETERS: return RCL_RET_BAD_ALLOC;
     case TIDE_ERROR_CAPACITY_NAMES:
-    case TIDE_ERROR_NAME:
-      return RCL_RET_TOPIC_NAME_INVALID;
-    default:
-      return RCL_RET_ERROR;
+    case TIDE_ERROR_NAME: return RCL_RET_TOPIC_NAME_INVALID;
+    default: return RCL_RET_ERROR;
   }
 }
 
@@ -100,23 +93,15 @@ static rmw_uros_error_handling handler;
 
 static rmw_uros_error_entity_type_t entity_of(int status) {
   switch (status) {
-    case TIDE_ERROR_CAPACITY_NODES:
-      return RMW_UROS_ERROR_ON_NODE;
-    case TIDE_ERROR_CAPACITY_PUBLISHERS:
-      return RMW_UROS_ERROR_ON_PUBLISHER;
-    case TIDE_ERROR_CAPACITY_SUBSCRIPTIONS:
-      return RMW_UROS_ERROR_ON_SUBSCRIPTION;
-    case TIDE_ERROR_CAPACITY_SERVICES:
-      return RMW_UROS_ERROR_ON_SERVICE;
-    case TIDE_ERROR_CAPACITY_CLIENTS:
-      return RMW_UROS_ERROR_ON_CLIENT;
-    case TIDE_ERROR_CAPACITY_GUARD_CONDITIONS:
-      return RMW_UROS_ERROR_ON_GUARD_CONDITION;
+    case TIDE_ERROR_CAPACITY_NODES: return RMW_UROS_ERROR_ON_NODE;
+    case TIDE_ERROR_CAPACITY_PUBLISHERS: return RMW_UROS_ERROR_ON_PUBLISHER;
+    case TIDE_ERROR_CAPACITY_SUBSCRIPTIONS: return RMW_UROS_ERROR_ON_SUBSCRIPTION;
+    case TIDE_ERROR_CAPACITY_SERVICES: return RMW_UROS_ERROR_ON_SERVICE;
+    case TIDE_ERROR_CAPACITY_CLIENTS: return RMW_UROS_ERROR_ON_CLIENT;
+    case TIDE_ERROR_CAPACITY_GUARD_CONDITIONS: return RMW_UROS_ERROR_ON_GUARD_CONDITION;
     case TIDE_ERROR_NAME:
-    case TIDE_ERROR_CAPACITY_NAMES:
-      return RMW_UROS_ERROR_ON_TOPIC;
-    default:
-      return RMW_UROS_ERROR_ON_UNKNOWN;
+    case TIDE_ERROR_CAPACITY_NAMES: return RMW_UROS_ERROR_ON_TOPIC;
+    default: return RMW_UROS_ERROR_ON_UNKNOWN;
   }
 }
 

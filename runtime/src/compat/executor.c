@@ -269,9 +269,7 @@ static int remove_handle(tide_executor_handle_t *executor, rclc_executor_handle_
       break;
     }
     case RCLC_ACTION_SERVER:
-    case RCLC_ACTION_CLIENT:
-      status = tide_pools.actions->remove(executor, handle->impl);
-      break;
+    case RCLC_ACTION_CLIENT: status = tide_pools.actions->remove(executor, handle->impl); break;
     case RCLC_TIMER: {
       tide_timer_handle_t *timer = handle->impl;
       callback = &timer->timer.callback;
@@ -284,8 +282,7 @@ static int remove_handle(tide_executor_handle_t *executor, rclc_executor_handle_
       place = &guard->handle;
       break;
     }
-    case RCLC_UNKNOWN_TYPE:
-      break;
+    case RCLC_UNKNOWN_TYPE: break;
   }
   if (callback != NULL) status = tide_compat_remove_callback(callback);
   if (status != TIDE_OK) return status;
@@ -449,25 +446,17 @@ void *rclc_executor_handle_get_ptr(rclc_executor_handle_t *handle) {
   if (handle == NULL) return NULL;
   switch (handle->type) {
     case RCLC_SUBSCRIPTION:
-    case RCLC_SUBSCRIPTION_WITH_CONTEXT:
-      return handle->subscription;
+    case RCLC_SUBSCRIPTION_WITH_CONTEXT: return handle->subscription;
     case RCLC_SERVICE:
     case RCLC_SERVICE_WITH_REQUEST_ID:
-    case RCLC_SERVICE_WITH_CONTEXT:
-      return handle->service;
+    case RCLC_SERVICE_WITH_CONTEXT: return handle->service;
     case RCLC_CLIENT:
-    case RCLC_CLIENT_WITH_REQUEST_ID:
-      return handle->client;
-    case RCLC_ACTION_SERVER:
-      return handle->action_server;
-    case RCLC_ACTION_CLIENT:
-      return handle->action_client;
-    case RCLC_TIMER:
-      return handle->timer;
-    case RCLC_GUARD_CONDITION:
-      return handle->gc;
-    case RCLC_UNKNOWN_TYPE:
-      break;
+    case RCLC_CLIENT_WITH_REQUEST_ID: return handle->client;
+    case RCLC_ACTION_SERVER: return handle->action_server;
+    case RCLC_ACTION_CLIENT: return handle->action_client;
+    case RCLC_TIMER: return handle->timer;
+    case RCLC_GUARD_CONDITION: return handle->gc;
+    case RCLC_UNKNOWN_TYPE: break;
   }
   return NULL;
 }
@@ -637,8 +626,7 @@ static void sleep_until(int64_t deadline_ns) {
   tide_event_t event;
   memset(&event, 0, sizeof event);
   platform->event_init(platform->context, &event);
-  while (platform->event_wait(platform->context, &event, deadline_ns) != 0) {
-  }
+  while (platform->event_wait(platform->context, &event, deadline_ns) != 0) {}
 }
 
 void rclc_sleep_ms(unsigned int ms) { sleep_until(tide_compat_deadline((int64_t)ms)); }

@@ -65,8 +65,7 @@ static int keep(const sched_record_t *record, const tide_lane_settings_t *lane) 
 
 static size_t find(const rclc_executor_t *executor, size_t *first) {
   size_t count = 0u;
-  for (*first = 0u; *first < record_count && records[*first].executor != executor; ++*first) {
-  }
+  for (*first = 0u; *first < record_count && records[*first].executor != executor; ++*first) {}
   while (*first + count < record_count && records[*first + count].executor == executor) count++;
   return count;
 }

@@ -362,16 +362,11 @@ typedef int (*callback_t)(void);
 /* Pointer to the callback's entry; null if there is none. */
 static callback_t *callback_of(rclc_lifecycle_callback_map_t *callbacks, unsigned int transition_id) {
   switch (transition_id) {
-    case TRANSITION_CONFIGURE:
-      return &callbacks->configure;
-    case TRANSITION_CLEANUP:
-      return &callbacks->cleanup;
-    case TRANSITION_ACTIVATE:
-      return &callbacks->activate;
-    case TRANSITION_DEACTIVATE:
-      return &callbacks->deactivate;
-    default:
-      break;
+    case TRANSITION_CONFIGURE: return &callbacks->configure;
+    case TRANSITION_CLEANUP: return &callbacks->cleanup;
+    case TRANSITION_ACTIVATE: return &callbacks->activate;
+    case TRANSITION_DEACTIVATE: return &callbacks->deactivate;
+    default: break;
   }
   if (transition_id < TRANSITION_UNCONFIGURED_SHUTDOWN || transition_id > TRANSITION_ACTIVE_SHUTDOWN) {
     return NULL;

@@ -878,26 +878,14 @@ rcl_ret_t tide_rclc_parameter_server_get_counters(const rclc_parameter_server_t 
 static rcl_ret_t result_of(uint8_t outcome) {
   switch (outcome) {
     case CHANGED:
-    case ADDED:
-      return RCL_RET_OK;
-    case OTHER_TYPE:
-      return RCLC_PARAMETER_TYPE_MISMATCH;
-    case REJECTED:
-      return RCLC_PARAMETER_MODIFICATION_REJECTED;
-    case BUSY:
-      return RCLC_PARAMETER_DISABLED_ON_CALLBACK;
-    case NO_PLACE:
-      (void)tide_compat_result(TIDE_ERROR_CAPACITY_PARAMETERS);
-      return RCL_RET_ERROR;
-    case NAME_TOO_LONG:
-      (void)tide_compat_result(TIDE_ERROR_CAPACITY_NAMES);
-      return RCL_RET_ERROR;
-    case LIST_TOO_LONG:
-      (void)tide_compat_result(TIDE_ERROR_TOO_LARGE);
-      return RCL_RET_ERROR;
-    default:
-      (void)tide_compat_result(TIDE_ERROR_NOT_FOUND);
-      return RCL_RET_ERROR;
+    case ADDED: return RCL_RET_OK;
+    case OTHER_TYPE: return RCLC_PARAMETER_TYPE_MISMATCH;
+    case REJECTED: return RCLC_PARAMETER_MODIFICATION_REJECTED;
+    case BUSY: return RCLC_PARAMETER_DISABLED_ON_CALLBACK;
+    case NO_PLACE: (void)tide_compat_result(TIDE_ERROR_CAPACITY_PARAMETERS); return RCL_RET_ERROR;
+    case NAME_TOO_LONG: (void)tide_compat_result(TIDE_ERROR_CAPACITY_NAMES); return RCL_RET_ERROR;
+    case LIST_TOO_LONG: (void)tide_compat_result(TIDE_ERROR_TOO_LARGE); return RCL_RET_ERROR;
+    default: (void)tide_compat_result(TIDE_ERROR_NOT_FOUND); return RCL_RET_ERROR;
   }
 }
 

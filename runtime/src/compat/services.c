@@ -374,9 +374,7 @@ static void call_program(const rclc_executor_handle_t *handle, tide_service_hand
     case RCLC_SERVICE_WITH_CONTEXT:
       handle->service_callback_with_context(handle->data, service->response, handle->callback_context);
       break;
-    default:
-      handle->service_callback(handle->data, service->response);
-      break;
+    default: handle->service_callback(handle->data, service->response); break;
   }
 }
 

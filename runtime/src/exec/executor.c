@@ -1445,10 +1445,8 @@ static bool is_valid(const tide_executor_config_t *config) {
 /* True if the policy is compatible with the lanes, the trigger and the callbacks. */
 static bool is_possible(const tide_executor_t *executor, tide_policy_t policy) {
   switch (policy) {
-    case TIDE_POLICY_TIDE:
-      return true;
-    case TIDE_POLICY_BATCH:
-      return !TIDE_LEAN && executor->config.lane_count == 1u;
+    case TIDE_POLICY_TIDE: return true;
+    case TIDE_POLICY_BATCH: return !TIDE_LEAN && executor->config.lane_count == 1u;
     case TIDE_POLICY_READYSET:
       return !TIDE_LEAN && executor->band_count == 1u && executor->trigger == tide_trigger_any &&
              executor->always_list == NULL;

@@ -145,15 +145,10 @@ int tide_lock_give(tide_lock_t *lock) {
 
 const char *tide_lock_text(int status) {
   switch (status) {
-    case TIDE_ERROR_LOCK_CONTEXT:
-      return "only the running callback may take a lock, not an interrupt";
-    case TIDE_ERROR_LOCK_HELD:
-      return "the caller already holds a lock, and may hold only one";
-    case TIDE_ERROR_LOCK_OWNER:
-      return "another lane holds the lock";
-    case TIDE_ERROR_LOCK_CEILING:
-      return "the callback is more urgent than any that was allowed to take the lock";
-    default:
-      return tide_status_text(status);
+    case TIDE_ERROR_LOCK_CONTEXT: return "only the running callback may take a lock, not an interrupt";
+    case TIDE_ERROR_LOCK_HELD: return "the caller already holds a lock, and may hold only one";
+    case TIDE_ERROR_LOCK_OWNER: return "another lane holds the lock";
+    case TIDE_ERROR_LOCK_CEILING: return "the callback is more urgent than any that was allowed to take the lock";
+    default: return tide_status_text(status);
   }
 }

@@ -314,31 +314,23 @@ typedef struct elements {
 
 size_t tide_field_element_bytes(const tide_field_t *field) {
   switch (field->kind) {
-    case TIDE_FIELD_BOOL:
-      return sizeof(bool);
+    case TIDE_FIELD_BOOL: return sizeof(bool);
     case TIDE_FIELD_OCTET:
     case TIDE_FIELD_CHAR:
     case TIDE_FIELD_I8:
-    case TIDE_FIELD_U8:
-      return 1;
+    case TIDE_FIELD_U8: return 1;
     case TIDE_FIELD_I16:
     case TIDE_FIELD_U16:
-    case TIDE_FIELD_WCHAR:
-      return 2;
+    case TIDE_FIELD_WCHAR: return 2;
     case TIDE_FIELD_I32:
     case TIDE_FIELD_U32:
-    case TIDE_FIELD_F32:
-      return 4;
+    case TIDE_FIELD_F32: return 4;
     case TIDE_FIELD_I64:
     case TIDE_FIELD_U64:
-    case TIDE_FIELD_F64:
-      return 8;
-    case TIDE_FIELD_STRING:
-      return sizeof(rosidl_runtime_c__String);
-    case TIDE_FIELD_WSTRING:
-      return sizeof(rosidl_runtime_c__U16String);
-    case TIDE_FIELD_MESSAGE:
-      return field->type->structure_bytes;
+    case TIDE_FIELD_F64: return 8;
+    case TIDE_FIELD_STRING: return sizeof(rosidl_runtime_c__String);
+    case TIDE_FIELD_WSTRING: return sizeof(rosidl_runtime_c__U16String);
+    case TIDE_FIELD_MESSAGE: return field->type->structure_bytes;
   }
   return 0;
 }
@@ -353,16 +345,11 @@ static elements_t elements_of(const tide_field_t *field, const void *message) {
 
 static bool element_is_equal(const tide_field_t *field, const void *a, const void *b) {
   switch (field->kind) {
-    case TIDE_FIELD_F32:
-      return *(const float *)a == *(const float *)b;
-    case TIDE_FIELD_F64:
-      return *(const double *)a == *(const double *)b;
-    case TIDE_FIELD_STRING:
-      return rosidl_runtime_c__String__are_equal(a, b);
-    case TIDE_FIELD_WSTRING:
-      return rosidl_runtime_c__U16String__are_equal(a, b);
-    default:
-      return tide_message_equal(field->type, a, b);
+    case TIDE_FIELD_F32: return *(const float *)a == *(const float *)b;
+    case TIDE_FIELD_F64: return *(const double *)a == *(const double *)b;
+    case TIDE_FIELD_STRING: return rosidl_runtime_c__String__are_equal(a, b);
+    case TIDE_FIELD_WSTRING: return rosidl_runtime_c__U16String__are_equal(a, b);
+    default: return tide_message_equal(field->type, a, b);
   }
 }
 
@@ -388,15 +375,10 @@ bool tide_message_equal(const tide_message_type_t *type, const void *a, const vo
 
 static bool copy_element(const tide_field_t *field, const void *from, void *to) {
   switch (field->kind) {
-    case TIDE_FIELD_STRING:
-      return rosidl_runtime_c__String__copy(from, to);
-    case TIDE_FIELD_WSTRING:
-      return rosidl_runtime_c__U16String__copy(from, to);
-    case TIDE_FIELD_MESSAGE:
-      return tide_message_copy(field->type, from, to) == TIDE_OK;
-    default:
-      memcpy(to, from, tide_field_element_bytes(field));
-      return true;
+    case TIDE_FIELD_STRING: return rosidl_runtime_c__String__copy(from, to);
+    case TIDE_FIELD_WSTRING: return rosidl_runtime_c__U16String__copy(from, to);
+    case TIDE_FIELD_MESSAGE: return tide_message_copy(field->type, from, to) == TIDE_OK;
+    default: memcpy(to, from, tide_field_element_bytes(field)); return true;
   }
 }
 

@@ -1013,8 +1013,7 @@ void tide_participant_receive(tide_participant_t *participant, const uint8_t *by
         if (is_known) take_repair(participant, peer, &repair, now);
         is_strange |= !is_known;
         break;
-      default: /* kinds of later versions and of vendors */
-        break;
+      default: /* kinds of later versions and of vendors */ break;
     }
     if (cdr.status != TIDE_OK) participant->counters.malformed++;
     if (is_known && is_for_us && peer->port != 0)

@@ -594,48 +594,23 @@ int tide_rtps_get_endpoint(const uint8_t *bytes, size_t length, bool is_writer, 
   open_list(&list, bytes, length);
   while (next_parameter(&list, &id, &value)) {
     switch (id) {
-      case PID_ENDPOINT_GUID:
-        get_guid(&value, &data->guid);
-        break;
-      case PID_TOPIC_NAME:
-        data->topic = get_text(&value);
-        break;
-      case PID_TYPE_NAME:
-        data->type = get_text(&value);
-        break;
-      case PID_UNICAST_LOCATOR:
-        get_locator(&value, wanted, &data->data);
-        break;
-      case PID_USER_DATA:
-        data->type_hash = hash_of(get_octets(&value));
-        break;
-      case PID_RELIABILITY:
-        qos->reliable = tide_cdr_get_u32(&value) >= 2;
-        break;
-      case PID_DURABILITY:
-        qos->durability = (uint8_t)tide_cdr_get_u32(&value);
-        break;
-      case PID_DEADLINE:
-        qos->deadline_ns = get_duration(&value);
-        break;
-      case PID_LIFESPAN:
-        qos->lifespan_ns = get_duration(&value);
-        break;
+      case PID_ENDPOINT_GUID: get_guid(&value, &data->guid); break;
+      case PID_TOPIC_NAME: data->topic = get_text(&value); break;
+      case PID_TYPE_NAME: data->type = get_text(&value); break;
+      case PID_UNICAST_LOCATOR: get_locator(&value, wanted, &data->data); break;
+      case PID_USER_DATA: data->type_hash = hash_of(get_octets(&value)); break;
+      case PID_RELIABILITY: qos->reliable = tide_cdr_get_u32(&value) >= 2; break;
+      case PID_DURABILITY: qos->durability = (uint8_t)tide_cdr_get_u32(&value); break;
+      case PID_DEADLINE: qos->deadline_ns = get_duration(&value); break;
+      case PID_LIFESPAN: qos->lifespan_ns = get_duration(&value); break;
       case PID_LIVELINESS:
         qos->liveliness = (uint8_t)tide_cdr_get_u32(&value);
         qos->lease_ns = get_duration(&value);
         break;
-      case PID_OWNERSHIP:
-        qos->exclusive = tide_cdr_get_u32(&value) != 0;
-        break;
-      case PID_PARTITION:
-        qos->has_partition = get_partition(&value);
-        break;
-      case PID_DATA_REPRESENTATION:
-        qos->lacks_xcdr1 = lacks_xcdr1(&value);
-        break;
-      default: /* parameters of later versions and of vendors */
-        break;
+      case PID_OWNERSHIP: qos->exclusive = tide_cdr_get_u32(&value) != 0; break;
+      case PID_PARTITION: qos->has_partition = get_partition(&value); break;
+      case PID_DATA_REPRESENTATION: qos->lacks_xcdr1 = lacks_xcdr1(&value); break;
+      default: /* parameters of later versions and of vendors */ break;
     }
     if (value.status != TIDE_OK) malformed(&list);
   }

@@ -258,8 +258,7 @@ static uint8_t create(tide_rtps_agent_t *agent, uint16_t id, const tide_xrce_obj
   uint8_t status = TIDE_XRCE_STATUS_ERR_UNKNOWN_REFERENCE;
   switch (object->kind) {
     case TIDE_XRCE_KIND_PUBLISHER: /* need no object of their own: their endpoints hold everything */
-    case TIDE_XRCE_KIND_SUBSCRIBER:
-      return TIDE_XRCE_STATUS_OK;
+    case TIDE_XRCE_KIND_SUBSCRIBER: return TIDE_XRCE_STATUS_OK;
     case TIDE_XRCE_KIND_TOPIC:
       return make_topic(agent, id, object->parent, object->name, object->type) == NULL ? TIDE_XRCE_STATUS_ERR_RESOURCES
                                                                                        : TIDE_XRCE_STATUS_OK;
@@ -282,8 +281,7 @@ static uint8_t create(tide_rtps_agent_t *agent, uint16_t id, const tide_xrce_obj
       if (status != TIDE_XRCE_STATUS_OK) delete_object(agent, id);
       return status;
     }
-    default:
-      return TIDE_XRCE_STATUS_ERR_INVALID_DATA;
+    default: return TIDE_XRCE_STATUS_ERR_INVALID_DATA;
   }
 }
 
@@ -704,24 +702,12 @@ static void on_submessage(tide_rtps_agent_t *agent, const tide_xrce_header_t *he
     return; /* the message belongs to an earlier session */
   } else {
     switch (submessage->id) {
-      case TIDE_XRCE_CREATE:
-        on_create(agent, &cdr);
-        break;
-      case TIDE_XRCE_DELETE:
-        on_delete(agent, &cdr);
-        break;
-      case TIDE_XRCE_READ_DATA:
-        on_read_data(agent, &cdr);
-        break;
-      case TIDE_XRCE_WRITE_DATA:
-        on_write_data(agent, submessage, header->stream);
-        break;
-      case TIDE_XRCE_FRAGMENT:
-        on_fragment(agent, submessage, header->stream);
-        break;
-      case TIDE_XRCE_ACKNACK:
-        on_acknack(agent, &cdr);
-        break;
+      case TIDE_XRCE_CREATE: on_create(agent, &cdr); break;
+      case TIDE_XRCE_DELETE: on_delete(agent, &cdr); break;
+      case TIDE_XRCE_READ_DATA: on_read_data(agent, &cdr); break;
+      case TIDE_XRCE_WRITE_DATA: on_write_data(agent, submessage, header->stream); break;
+      case TIDE_XRCE_FRAGMENT: on_fragment(agent, submessage, header->stream); break;
+      case TIDE_XRCE_ACKNACK: on_acknack(agent, &cdr); break;
       case TIDE_XRCE_HEARTBEAT:
         tide_xrce_get_heartbeat(&cdr, &heartbeat);
         if (cdr.status == TIDE_OK && heartbeat.stream != 0 && input_stream(agent, heartbeat.stream) != NULL) {
@@ -729,12 +715,8 @@ static void on_submessage(tide_rtps_agent_t *agent, const tide_xrce_header_t *he
                                             heartbeat.last);
         }
         break;
-      case TIDE_XRCE_TIMESTAMP:
-        on_timestamp(agent, &cdr);
-        break;
-      default:
-        agent->counters.unsupported++;
-        break;
+      case TIDE_XRCE_TIMESTAMP: on_timestamp(agent, &cdr); break;
+      default: agent->counters.unsupported++; break;
     }
   }
   agent->counters.malformed += cdr.status != TIDE_OK;

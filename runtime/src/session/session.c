@@ -835,8 +835,7 @@ static int64_t ask_readers(tide_session_t *session, int64_t now_ns) {
   const uintptr_t critical = enter(session);
   const bool waiting = session->readers_waiting;
   leave(session, critical);
-  while (waiting && ask_next(session, now_ns, &next_ns)) {
-  }
+  while (waiting && ask_next(session, now_ns, &next_ns)) {}
   return next_ns;
 }
 
@@ -1396,16 +1395,11 @@ static int64_t check_liveness(tide_session_t *session, int64_t now_ns) {
   const verdict_t verdict = judge_locked(session, now_ns, heard_ns, suspicious);
   leave(session, critical);
   switch (verdict) {
-    case LIVENESS_ASK:
-      (void)send_ping(session, now_ns);
-      return now_ns + answer_limit_ns(session);
-    case LIVENESS_WAIT:
-      return asked_ns + answer_limit_ns(session);
-    case LIVENESS_LOST:
-      return now_ns;
+    case LIVENESS_ASK: (void)send_ping(session, now_ns); return now_ns + answer_limit_ns(session);
+    case LIVENESS_WAIT: return asked_ns + answer_limit_ns(session);
+    case LIVENESS_LOST: return now_ns;
     case LIVENESS_REST:
-    default:
-      return heard_ns + session->config.silence_limit_ns;
+    default: return heard_ns + session->config.silence_limit_ns;
   }
 }
 
@@ -1553,9 +1547,7 @@ static void on_answer(tide_session_t *session, const tide_delivery_t *delivery) 
       tide_xrce_get_timestamp_reply(&cdr, &reply);
       if (cdr.status == TIDE_OK) on_timestamp_reply(session, &reply, delivery->arrived_ns);
       break;
-    case TIDE_XRCE_STATUS_AGENT:
-      on_status_agent(session, &delivery->header, &cdr);
-      break;
+    case TIDE_XRCE_STATUS_AGENT: on_status_agent(session, &delivery->header, &cdr); break;
     case TIDE_XRCE_GET_INFO:
       if (TIDE_LEAN) break;
       tide_xrce_get_get_info(&cdr, &question);
@@ -1570,8 +1562,7 @@ static void on_answer(tide_session_t *session, const tide_delivery_t *delivery) 
       session->agent_lost = is_up(session);
       leave(session, critical);
       break;
-    default: /* the daemon handles HEARTBEAT; the others are for agents */
-      break;
+    default: /* the daemon handles HEARTBEAT; the others are for agents */ break;
   }
 }
 
@@ -1862,16 +1853,12 @@ static int64_t step(tide_session_t *session, int64_t now_ns) {
   answer_agent(session);
   switch (__atomic_load_n(&session->state, __ATOMIC_RELAXED)) {
     case TIDE_SESSION_CONNECTING:
-    case TIDE_SESSION_REFUSED:
-      return connect(session, now_ns);
+    case TIDE_SESSION_REFUSED: return connect(session, now_ns);
     case TIDE_SESSION_CREATING:
-    case TIDE_SESSION_READY:
-      return serve(session, now_ns);
-    case TIDE_SESSION_CLOSING:
-      return TIDE_LEAN ? TIDE_FOREVER : say_goodbye(session, now_ns);
+    case TIDE_SESSION_READY: return serve(session, now_ns);
+    case TIDE_SESSION_CLOSING: return TIDE_LEAN ? TIDE_FOREVER : say_goodbye(session, now_ns);
     case TIDE_SESSION_IDLE:
-    default:
-      return TIDE_FOREVER;
+    default: return TIDE_FOREVER;
   }
 }
 
@@ -2007,14 +1994,10 @@ static int check_state(const wait_for_t *wait) {
 
 static int check_object(const wait_for_t *wait) {
   switch (wait->object->state) {
-    case TIDE_OBJECT_CREATED:
-      return TIDE_OK;
-    case TIDE_OBJECT_REFUSED:
-      return TIDE_ERROR_REFUSED;
-    case TIDE_OBJECT_REMOVED:
-      return TIDE_ERROR_NOT_FOUND;
-    default:
-      return refusal_of(wait->session);
+    case TIDE_OBJECT_CREATED: return TIDE_OK;
+    case TIDE_OBJECT_REFUSED: return TIDE_ERROR_REFUSED;
+    case TIDE_OBJECT_REMOVED: return TIDE_ERROR_NOT_FOUND;
+    default: return refusal_of(wait->session);
   }
 }
 

@@ -236,9 +236,7 @@ static int take_outside(tide_framing_reader_t *reader, uint8_t octet) {
       reader->length = octet;
       reader->state = WAIT_LENGTH_HIGH;
       return 0;
-    case WAIT_LENGTH_HIGH:
-      open_message(reader, octet);
-      return 0;
+    case WAIT_LENGTH_HIGH: open_message(reader, octet); return 0;
     case WAIT_CRC_LOW:
       reader->crc = octet;
       reader->state = WAIT_CRC_HIGH;
@@ -248,11 +246,8 @@ static int take_outside(tide_framing_reader_t *reader, uint8_t octet) {
       reader->state = WAIT_FLAG;
       TIDE_COUNT(reader->counters.frames, 1u);
       return 1;
-    case WAIT_FLAG:
-      TIDE_COUNT(reader->counters.noise_bytes, 1u);
-      return 0;
-    default:
-      return 0;
+    case WAIT_FLAG: TIDE_COUNT(reader->counters.noise_bytes, 1u); return 0;
+    default: return 0;
   }
 }
 

@@ -399,12 +399,8 @@ static void put_block(tide_cdr_t *cdr, const tide_xrce_object_t *object) {
       tide_cdr_put_bool(cdr, false); /* partitions and group data */
       break;
     case TIDE_XRCE_KIND_DATAWRITER:
-    case TIDE_XRCE_KIND_DATAREADER:
-      put_endpoint(cdr, object);
-      break;
-    default:
-      put_service(cdr, object);
-      break;
+    case TIDE_XRCE_KIND_DATAREADER: put_endpoint(cdr, object); break;
+    default: put_service(cdr, object); break;
   }
 }
 
@@ -422,21 +418,15 @@ static void get_block(tide_cdr_t *cdr, tide_xrce_object_t *object) {
       (void)get_optional_text(cdr, &ignored);
       object->has_name = get_optional_text(cdr, &object->name);
       break;
-    case TIDE_XRCE_KIND_TOPIC:
-      get_topic(cdr, object);
-      break;
+    case TIDE_XRCE_KIND_TOPIC: get_topic(cdr, object); break;
     case TIDE_XRCE_KIND_PUBLISHER:
     case TIDE_XRCE_KIND_SUBSCRIBER:
       object->has_name = get_optional_text(cdr, &object->name);
       (void)tide_cdr_get_bool(cdr);
       break;
     case TIDE_XRCE_KIND_DATAWRITER:
-    case TIDE_XRCE_KIND_DATAREADER:
-      get_endpoint(cdr, object);
-      break;
-    default:
-      get_service(cdr, object);
-      break;
+    case TIDE_XRCE_KIND_DATAREADER: get_endpoint(cdr, object); break;
+    default: get_service(cdr, object); break;
   }
 }
 

@@ -152,21 +152,11 @@ TEST_F(BudgetRules, HostileNumbers) {
       const auto wild = [&] { return static_cast<int64_t>(random()) >> (random() % 64); };
       const int64_t consumed = wild(), now = wild();
       switch (random() % 5) {
-        case 0:
-          tide_budget_ready(&lane_, now);
-          break;
-        case 1:
-          tide_budget_run(&lane_, now);
-          break;
-        case 2:
-          tide_budget_account(&lane_, consumed, now);
-          break;
-        case 3:
-          tide_budget_preempt(&lane_, consumed, now);
-          break;
-        default:
-          tide_budget_block(&lane_, consumed, now);
-          break;
+        case 0: tide_budget_ready(&lane_, now); break;
+        case 1: tide_budget_run(&lane_, now); break;
+        case 2: tide_budget_account(&lane_, consumed, now); break;
+        case 3: tide_budget_preempt(&lane_, consumed, now); break;
+        default: tide_budget_block(&lane_, consumed, now); break;
       }
       ASSERT_LE(tide_budget_available_ns(&lane_), lane_.config.budget_ns) << "seed " << seed;
       ASSERT_GE(tide_budget_available_ns(&lane_), 0) << "seed " << seed;

@@ -242,24 +242,16 @@ std::vector<Step> random_steps(std::mt19937_64 &random) {
 void put(tide_cdr_t *cdr, const Step &step) {
   const char *text = reinterpret_cast<const char *>(step.bytes.data());
   switch (step.kind) {
-    case 0:
-      return tide_cdr_put_u8(cdr, static_cast<uint8_t>(step.value));
-    case 1:
-      return tide_cdr_put_u16(cdr, static_cast<uint16_t>(step.value));
-    case 2:
-      return tide_cdr_put_u32(cdr, static_cast<uint32_t>(step.value));
-    case 3:
-      return tide_cdr_put_u64(cdr, step.value);
-    case 4:
-      return tide_cdr_put_bool(cdr, step.value % 2 != 0);
-    case 5:
-      return tide_cdr_put_f64(cdr, static_cast<double>(step.value));
-    case 6:
-      return tide_cdr_put_string(cdr, text, step.bytes.size());
+    case 0: return tide_cdr_put_u8(cdr, static_cast<uint8_t>(step.value));
+    case 1: return tide_cdr_put_u16(cdr, static_cast<uint16_t>(step.value));
+    case 2: return tide_cdr_put_u32(cdr, static_cast<uint32_t>(step.value));
+    case 3: return tide_cdr_put_u64(cdr, step.value);
+    case 4: return tide_cdr_put_bool(cdr, step.value % 2 != 0);
+    case 5: return tide_cdr_put_f64(cdr, static_cast<double>(step.value));
+    case 6: return tide_cdr_put_string(cdr, text, step.bytes.size());
     case 7:
       return tide_cdr_put_array(cdr, step.bytes.data(), step.bytes.size() / step.element_bytes, step.element_bytes);
-    default:
-      return tide_cdr_put_bytes(cdr, step.bytes.data(), step.bytes.size());
+    default: return tide_cdr_put_bytes(cdr, step.bytes.data(), step.bytes.size());
   }
 }
 
@@ -267,36 +259,20 @@ void expect_same(tide_cdr_t *cdr, const Step &step) {
   Bytes bytes(step.bytes.size());
   size_t length = 0;
   switch (step.kind) {
-    case 0:
-      EXPECT_EQ(tide_cdr_get_u8(cdr), static_cast<uint8_t>(step.value));
-      return;
-    case 1:
-      EXPECT_EQ(tide_cdr_get_u16(cdr), static_cast<uint16_t>(step.value));
-      return;
-    case 2:
-      EXPECT_EQ(tide_cdr_get_u32(cdr), static_cast<uint32_t>(step.value));
-      return;
-    case 3:
-      EXPECT_EQ(tide_cdr_get_u64(cdr), step.value);
-      return;
-    case 4:
-      EXPECT_EQ(tide_cdr_get_bool(cdr), step.value % 2 != 0);
-      return;
-    case 5:
-      EXPECT_EQ(tide_cdr_get_f64(cdr), static_cast<double>(step.value));
-      return;
+    case 0: EXPECT_EQ(tide_cdr_get_u8(cdr), static_cast<uint8_t>(step.value)); return;
+    case 1: EXPECT_EQ(tide_cdr_get_u16(cdr), static_cast<uint16_t>(step.value)); return;
+    case 2: EXPECT_EQ(tide_cdr_get_u32(cdr), static_cast<uint32_t>(step.value)); return;
+    case 3: EXPECT_EQ(tide_cdr_get_u64(cdr), step.value); return;
+    case 4: EXPECT_EQ(tide_cdr_get_bool(cdr), step.value % 2 != 0); return;
+    case 5: EXPECT_EQ(tide_cdr_get_f64(cdr), static_cast<double>(step.value)); return;
     case 6: {
       const char *text = tide_cdr_get_string(cdr, &length);
       ASSERT_NE(text, nullptr);
       EXPECT_EQ(Bytes(text, text + length), step.bytes);
       return;
     }
-    case 7:
-      tide_cdr_get_array(cdr, bytes.data(), bytes.size() / step.element_bytes, step.element_bytes);
-      break;
-    default:
-      tide_cdr_get_bytes(cdr, bytes.data(), bytes.size());
-      break;
+    case 7: tide_cdr_get_array(cdr, bytes.data(), bytes.size() / step.element_bytes, step.element_bytes); break;
+    default: tide_cdr_get_bytes(cdr, bytes.data(), bytes.size()); break;
   }
   EXPECT_EQ(bytes, step.bytes);
 }

@@ -137,16 +137,10 @@ class Machine {
     switch (choice) {
       case 0:
       case 1:
-      case 2:
-        return submit(static_cast<uint8_t>(random_() % levels));
-      case 3:
-        return hear();
-      case 4:
-        (void)tide_daemon_process_most_urgent(&daemon);
-        return;
-      case 5:
-        (void)tide_daemon_poll(&daemon);
-        return;
+      case 2: return submit(static_cast<uint8_t>(random_() % levels));
+      case 3: return hear();
+      case 4: (void)tide_daemon_process_most_urgent(&daemon); return;
+      case 5: (void)tide_daemon_poll(&daemon); return;
       case 6:
         if (chance(10)) return open_ ? detach() : attach();
         [[fallthrough]];

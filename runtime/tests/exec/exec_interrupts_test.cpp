@@ -49,8 +49,7 @@ class Storm {
     }
     bench.machine.between = nullptr;
     EXPECT_EQ(tide_timer_cancel(&timer), TIDE_OK);
-    while (tide_executor_round(&bench.executor, bench.machine.now) > 0) {
-    }
+    while (tide_executor_round(&bench.executor, bench.machine.now) > 0) {}
     for (const Listener &listener : listeners) {
       EXPECT_EQ(listener.ran, listener.notified);
       EXPECT_FALSE(tide_callback_is_ready(&listener.callback));

@@ -61,8 +61,7 @@ struct Local : exec_virtual::Bands {
   }
 
   void run_all(size_t lane = 0) {
-    while (round(lane) > 0) {
-    }
+    while (round(lane) > 0) {}
   }
 
   tide_local_pool_t pool{};

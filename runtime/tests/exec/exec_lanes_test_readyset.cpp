@@ -9,8 +9,7 @@ struct ReadySet : exec_virtual::Bands {
   ReadySet() { policy = TIDE_POLICY_READYSET; }
 
   void run_all() {
-    while (round(0) > 0) {
-    }
+    while (round(0) > 0) {}
   }
 };
 

@@ -24,8 +24,7 @@ class Model {
   }
 
   Outcome run() {
-    while (round() && now < program.end) {
-    }
+    while (round() && now < program.end) {}
     for (const Item &item : items) {
       outcome.skipped.push_back(item.skipped);
       outcome.pending.push_back(item.pending);
@@ -70,23 +69,17 @@ class Model {
   void apply(const Action &action) {
     Item &item = items[action.target];
     switch (action.verb) {
-      case Verb::notify:
-        return make_ready(item);
-      case Verb::frame:
-        return frames.push_back(action.target);
+      case Verb::notify: return make_ready(item);
+      case Verb::frame: return frames.push_back(action.target);
       case Verb::cancel:
         item.pending = 0;
         item.in_set = false;
         item.waiting = false;
         item.canceled = true;
         return;
-      case Verb::reset:
-        return arm(item, now + item.spec.period);
-      case Verb::phase:
-        return arm(item, action.value);
-      case Verb::period:
-        item.spec.period = action.value;
-        return;
+      case Verb::reset: return arm(item, now + item.spec.period);
+      case Verb::phase: return arm(item, action.value);
+      case Verb::period: item.spec.period = action.value; return;
       case Verb::priority:
         item.spec.priority = static_cast<tide_priority_t>(action.value);
         if (item.pending > 0 && !item.in_round) item.ready_order = ++order;
@@ -150,14 +143,10 @@ class Model {
 
   bool triggers() {
     switch (program.trigger) {
-      case Trigger::any:
-        return ready() > 0;
-      case Trigger::all:
-        return ready() == items.size();
-      case Trigger::one:
-        return items[program.trigger_handle].pending > 0;
-      case Trigger::odd:
-        return odd(ready());
+      case Trigger::any: return ready() > 0;
+      case Trigger::all: return ready() == items.size();
+      case Trigger::one: return items[program.trigger_handle].pending > 0;
+      case Trigger::odd: return odd(ready());
     }
     return false;
   }

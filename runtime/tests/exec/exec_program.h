@@ -82,16 +82,11 @@ inline Action random_action(Dice &dice, const std::vector<Spec> &callbacks, int6
     return {takes_frames(kind) && dice.chance(70) ? Verb::frame : Verb::notify, target, 0};
   }
   switch (dice.between(0, 4)) {
-    case 0:
-      return {Verb::cancel, target, 0};
-    case 1:
-      return {Verb::phase, target, dice.between(0, end)};
-    case 2:
-      return {Verb::period, target, dice.between(1, 200)};
-    case 3:
-      return {Verb::notify, target, 0};
-    default:
-      return {Verb::reset, target, 0};
+    case 0: return {Verb::cancel, target, 0};
+    case 1: return {Verb::phase, target, dice.between(0, end)};
+    case 2: return {Verb::period, target, dice.between(1, 200)};
+    case 3: return {Verb::notify, target, 0};
+    default: return {Verb::reset, target, 0};
   }
 }
 
@@ -153,8 +148,7 @@ class Real {
 
   Outcome run() {
     set_up();
-    while (tide_executor_lane_round(&bench.executor, 0, program.end) > 0 && bench.machine.now < program.end) {
-    }
+    while (tide_executor_lane_round(&bench.executor, 0, program.end) > 0 && bench.machine.now < program.end) {}
     return finish();
   }
 
@@ -239,19 +233,12 @@ class Real {
   void apply(const Action &action) {
     tide_timer_t *timer = objects[action.target].get();
     switch (action.verb) {
-      case Verb::notify:
-        return tide_executor_notify(&timer->callback);
-      case Verb::frame:
-        frames.push_back(action.target);
-        return tide_executor_wake(&bench.executor);
-      case Verb::cancel:
-        return static_cast<void>(tide_timer_cancel(timer));
-      case Verb::reset:
-        return static_cast<void>(tide_timer_reset(timer));
-      case Verb::phase:
-        return static_cast<void>(tide_timer_set_phase(timer, action.value));
-      case Verb::period:
-        return static_cast<void>(tide_timer_set_period(timer, action.value));
+      case Verb::notify: return tide_executor_notify(&timer->callback);
+      case Verb::frame: frames.push_back(action.target); return tide_executor_wake(&bench.executor);
+      case Verb::cancel: return static_cast<void>(tide_timer_cancel(timer));
+      case Verb::reset: return static_cast<void>(tide_timer_reset(timer));
+      case Verb::phase: return static_cast<void>(tide_timer_set_phase(timer, action.value));
+      case Verb::period: return static_cast<void>(tide_timer_set_period(timer, action.value));
       case Verb::priority:
         return static_cast<void>(
             tide_executor_set_priority(&bench.executor, &timer->callback, static_cast<tide_priority_t>(action.value)));

@@ -62,8 +62,7 @@ struct Clock {
 using Times = std::vector<int64_t>;
 
 inline void rounds_until(Bench &bench, int64_t end) {
-  while (bench.machine.now < end && tide_executor_round(&bench.executor, end) >= 0) {
-  }
+  while (bench.machine.now < end && tide_executor_round(&bench.executor, end) >= 0) {}
 }
 
 // Tests of the policies tide and batch on two platforms: one has a single kind of critical section, the other has

@@ -61,8 +61,7 @@ class Machine {
   // The running callback computes for this time, and interrupts occur meanwhile.
   void execute(int64_t duration) {
     const int64_t end = now + duration;
-    while (interrupt_until(end)) {
-    }
+    while (interrupt_until(end)) {}
     now = end;
   }
 
@@ -96,12 +95,10 @@ class Machine {
     EXPECT_EQ(depth + lanes_depth, 0) << "slept within the critical section";
     waits++;
     EXPECT_LT(waits, 1000000) << "busy loop";
-    while (interrupt_until(now)) {
-    }
+    while (interrupt_until(now)) {}
     while (event->state == 0) {
       if (interrupt_until(deadline)) {
-        while (interrupt_until(now)) {
-        }
+        while (interrupt_until(now)) {}
         continue;
       }
       if (deadline == TIDE_FOREVER) {

@@ -87,10 +87,8 @@ void fall_and_rise(tide_timer_t *timer, int64_t) {
   const size_t index = index_of(program, timer);
   if (program.runs[index]++ > 0) return;
   for (int round = 0; round < 3; round++) {
-    while (own_priority() != 0) {
-    }
-    while (own_priority() != program.lanes[index].settings.priority) {
-    }
+    while (own_priority() != 0) {}
+    while (own_priority() != program.lanes[index].settings.priority) {}
   }
   program.finish_one();
 }

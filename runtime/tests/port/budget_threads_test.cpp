@@ -78,10 +78,8 @@ TEST_F(BudgetThreads, FallsAndRisesAndStaysWithinItsBudget) {
     const int64_t attached = read_clock(CLOCK_THREAD_CPUTIME_ID);
     ASSERT_EQ(priority_of(pthread_self()), kHigh);
     for (int round = 0; round < 5; round++) {
-      while (priority_of(pthread_self()) != 0) {
-      }
-      while (priority_of(pthread_self()) != kHigh) {
-      }
+      while (priority_of(pthread_self()) != 0) {}
+      while (priority_of(pthread_self()) != kHigh) {}
     }
     tide_budget_counters_t counters;
     const int64_t asked = read_clock(CLOCK_THREAD_CPUTIME_ID);
@@ -111,8 +109,7 @@ TEST_F(BudgetThreads, IsRaisedWhileItSleeps) {
     const tide_budget_config_t config = lane.config(kMillisecond, 30 * kMillisecond);
     ASSERT_EQ(tide_posix_budget_attach(&budgets_, &lane.budget, pthread_self(), &config), TIDE_OK);
     const tide_budget_hooks_t hooks = tide_posix_budget_hooks(&lane.budget);
-    while (priority_of(pthread_self()) != 0) {
-    }
+    while (priority_of(pthread_self()) != 0) {}
     hooks.block(hooks.context);
     sleeps = true;
     wake.wait(false);
@@ -146,9 +143,7 @@ TEST_F(BudgetThreads, RandomPrograms) {
     attached++;
     for (int step = 0; step < 60; step++) {
       switch (random() % 4) {
-        case 0:
-          tide_posix_spin_cpu(static_cast<int64_t>(random() % 400'000));
-          break;
+        case 0: tide_posix_spin_cpu(static_cast<int64_t>(random() % 400'000)); break;
         case 1:
           tide_posix_budget_block(&lane.budget);
           std::this_thread::sleep_for(std::chrono::microseconds(random() % 1500));  // clock: a pace

@@ -93,8 +93,7 @@ TEST(BusyPoll, GivesUpWhenSomebodyElseGetsTheProcessor) {
 
 // Each time, another thread takes the processor; returns the pause that follows.
 int64_t rest_after_loss(BusyPoll &poll) {
-  while (poll.wait(50 * kUs) == 0) {
-  }
+  while (poll.wait(50 * kUs) == 0) {}
   tide_busy_poll_start(&poll.core, poll.now_ns);
   EXPECT_TRUE(tide_busy_poll_goes_on(&poll.core, poll.now_ns));
   poll.now_ns += 300 * kUs;

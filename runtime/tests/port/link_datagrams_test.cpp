@@ -81,8 +81,7 @@ struct Input {
       static_cast<Input *>(self)->messages.emplace_back(bytes, bytes + length);
       static_cast<Input *>(self)->ports.push_back(port_of(*from));
     };
-    while (tide_datagram_input_take(&core, keep, this)) {
-    }
+    while (tide_datagram_input_take(&core, keep, this)) {}
   }
   std::vector<uint8_t> storage;
   tide_datagram_input_t core{};
@@ -221,12 +220,10 @@ TEST(DatagramBatch, KeepsWhatTheKernelDoesNotTakeNow) {
     EXPECT_EQ(bytes, Bytes(50, static_cast<uint8_t>(taken++)));
     return true;
   };
-  while (take()) {
-  }
+  while (take()) {}
   EXPECT_TRUE(output.flush());
   EXPECT_FALSE(output.core.blocked);
-  while (take()) {
-  }
+  while (take()) {}
   EXPECT_EQ(taken, added);
   EXPECT_EQ(output.core.lost, 0u);
 }

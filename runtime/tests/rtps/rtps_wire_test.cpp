@@ -101,8 +101,7 @@ Bytes recode(const Bytes &bytes) {
         if (cdr.status == TIDE_OK) tide_rtps_put_repair(&out, &repair);
         break;
       }
-      default:
-        break;
+      default: break;
     }
   }
   again.resize(out.position);

@@ -243,42 +243,30 @@ class Agent {
       seen.push_back({submessage.id, submessage.flags, header.stream,
                       Bytes(submessage.body, submessage.body + submessage.body_bytes)});
     switch (submessage.id) {
-      case TIDE_XRCE_CREATE_CLIENT:
-        return on_create_client(&cdr);
-      case TIDE_XRCE_GET_INFO:
-        return on_get_info(header, &cdr);
-      case TIDE_XRCE_TIMESTAMP:
-        return on_timestamp(header, &cdr);
-      default:
-        break;
+      case TIDE_XRCE_CREATE_CLIENT: return on_create_client(&cdr);
+      case TIDE_XRCE_GET_INFO: return on_get_info(header, &cdr);
+      case TIDE_XRCE_TIMESTAMP: return on_timestamp(header, &cdr);
+      default: break;
     }
     if (!known_ || header.session != client.session) {
       if (submessage.id == TIDE_XRCE_DELETE) on_delete(header, &cdr);
       return;
     }
     switch (submessage.id) {
-      case TIDE_XRCE_CREATE:
-        return on_create(header, &cdr);
-      case TIDE_XRCE_DELETE:
-        return on_delete(header, &cdr);
-      case TIDE_XRCE_WRITE_DATA:
-        return on_write(submessage, &cdr);
-      case TIDE_XRCE_READ_DATA:
-        return on_read(header, &cdr);
-      case TIDE_XRCE_ACKNACK:
-        return on_acknack(&cdr);
-      case TIDE_XRCE_HEARTBEAT:
-        return on_heartbeat(&cdr);
-      case TIDE_XRCE_FRAGMENT:
-        return on_fragment(header, submessage);
+      case TIDE_XRCE_CREATE: return on_create(header, &cdr);
+      case TIDE_XRCE_DELETE: return on_delete(header, &cdr);
+      case TIDE_XRCE_WRITE_DATA: return on_write(submessage, &cdr);
+      case TIDE_XRCE_READ_DATA: return on_read(header, &cdr);
+      case TIDE_XRCE_ACKNACK: return on_acknack(&cdr);
+      case TIDE_XRCE_HEARTBEAT: return on_heartbeat(&cdr);
+      case TIDE_XRCE_FRAGMENT: return on_fragment(header, submessage);
       case TIDE_XRCE_INFO: {
         tide_xrce_info_t info;
         tide_xrce_get_info(&cdr, &info);
         infos.push_back(info);
         return;
       }
-      default:
-        ADD_FAILURE() << "the client sent submessage " << int(submessage.id);
+      default: ADD_FAILURE() << "the client sent submessage " << int(submessage.id);
     }
   }
 

@@ -44,8 +44,7 @@ struct Program {
     bench.write(objects.writers[0]->id, "reliable " + std::to_string(turn), true, TIDE_PRIORITY(1, 1));
     bench.write(objects.writers[1]->id, std::string(700, 'x'), turn % 2 == 0, 0);
     for (auto *reader : readers) {
-      while (bench.take(&reader->reader) != "-") {
-      }
+      while (bench.take(&reader->reader) != "-") {}
     }
   }
 
@@ -60,8 +59,7 @@ struct Program {
         if (sample.second == text) return true;
       return false;
     });
-    while (bench.take(&readers[0]->reader) != "-") {
-    }
+    while (bench.take(&readers[0]->reader) != "-") {}
     bench.agent.publish(objects.readers[0]->id, "answer");
     return sent && bench.run_until([&] { return bench.take(&readers[0]->reader) == "answer"; });
   }

@@ -242,8 +242,7 @@ TEST(SessionReader, DamagedSamplesAreCountedAndNothingLeaks) {
     EXPECT_LE(b.slots_in_use(), 4u) << "step " << i;
   }
   EXPECT_GT(b.session()->counters.samples_malformed, 100u);
-  while (b.take(&subscription->reader) != "-") {
-  }
+  while (b.take(&subscription->reader) != "-") {}
   EXPECT_EQ(b.slots_in_use(), 0u);
 }
 

@@ -53,15 +53,10 @@ inline void add(Output &output, const Message &message) {
     return;
   }
   switch (message.id()) {
-    case TIDE_XRCE_ACKNACK:
-      return add_once(output.acknacks, message.submessages[0].body);
-    case TIDE_XRCE_HEARTBEAT:
-      return add_once(output.heartbeats, message.submessages[0].body);
-    case TIDE_XRCE_INFO:
-      ++output.infos;
-      return;
-    default:
-      return add_once(output.requests, without_ping_id(message));
+    case TIDE_XRCE_ACKNACK: return add_once(output.acknacks, message.submessages[0].body);
+    case TIDE_XRCE_HEARTBEAT: return add_once(output.heartbeats, message.submessages[0].body);
+    case TIDE_XRCE_INFO: ++output.infos; return;
+    default: return add_once(output.requests, without_ping_id(message));
   }
 }
 

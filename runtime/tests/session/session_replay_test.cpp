@@ -119,9 +119,7 @@ class Replay {
         tide_session_open(&client_->session);
         break;
       }
-      case TIDE_XRCE_GET_INFO:
-        ASSERT_EQ(tide_session_ping(&client_->session), TIDE_OK);
-        break;
+      case TIDE_XRCE_GET_INFO: ASSERT_EQ(tide_session_ping(&client_->session), TIDE_OK); break;
       case TIDE_XRCE_TIMESTAMP:
         ASSERT_LE(client_->now_ns, timestamp_of(message));
         client_->advance(timestamp_of(message));
@@ -135,8 +133,7 @@ class Replay {
         }
         tide_session_close(&client_->session);
         break;
-      default: /* acknowledgments are made by the session itself */
-        break;
+      default: /* acknowledgments are made by the session itself */ break;
     }
     client_->settle();
   }
@@ -165,16 +162,11 @@ class Replay {
     wholes_.push_back(submessage); /* kept, because the texts of objects point into it */
     const Submessage &kept = wholes_.back();
     switch (kept.id) {
-      case TIDE_XRCE_CREATE:
-        return client_->create(kept);
-      case TIDE_XRCE_DELETE:
-        return client_->remove(static_cast<uint16_t>(kept.body[2] << 8 | kept.body[3]));
-      case TIDE_XRCE_WRITE_DATA:
-        return client_->write(header.stream, kept);
-      case TIDE_XRCE_READ_DATA:
-        return client_->read(kept);
-      default:
-        FAIL() << "submessage " << int(kept.id) << " on a stream";
+      case TIDE_XRCE_CREATE: return client_->create(kept);
+      case TIDE_XRCE_DELETE: return client_->remove(static_cast<uint16_t>(kept.body[2] << 8 | kept.body[3]));
+      case TIDE_XRCE_WRITE_DATA: return client_->write(header.stream, kept);
+      case TIDE_XRCE_READ_DATA: return client_->read(kept);
+      default: FAIL() << "submessage " << int(kept.id) << " on a stream";
     }
   }
 

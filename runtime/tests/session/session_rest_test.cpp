@@ -71,36 +71,23 @@ class Play {
       case 0:
       case 1:
       case 2:
-      case 3:
-        return write(event, event.kind != 3);
-      case 4:
-        return add(what);
-      case 5:
-        return remove(what);
-      case 6:
-        return subscribe(what);
-      case 7:
-        return remove_reader(what);
-      case 8:
-        return set_priority(what);
+      case 3: return write(event, event.kind != 3);
+      case 4: return add(what);
+      case 5: return remove(what);
+      case 6: return subscribe(what);
+      case 7: return remove_reader(what);
+      case 8: return set_priority(what);
       case 9:
       case 10:
         if (!readers_.empty()) bench.agent.publish(readers_[what % readers_.size()]->id, text_of(event.size));
         return;
-      case 11:
-        (void)tide_session_ping(session());
-        return;
-      case 12:
-        (void)tide_session_synchronise(session());
-        return;
+      case 11: (void)tide_session_ping(session()); return;
+      case 12: (void)tide_session_synchronise(session()); return;
       case 13:
-        while (!subscriptions_.empty() && bench.take(&subscriptions_[what % subscriptions_.size()]->reader) != "-") {
-        }
+        while (!subscriptions_.empty() && bench.take(&subscriptions_[what % subscriptions_.size()]->reader) != "-") {}
         return;
-      case 14:
-        return come_and_go(event);
-      default:
-        return act_elsewhere(event.kind, what);
+      case 14: return come_and_go(event);
+      default: return act_elsewhere(event.kind, what);
     }
   }
 
@@ -124,9 +111,7 @@ class Play {
         agent.mute_info = what % 4 == 0;
         agent.mute_acknacks = what % 3 == 0;
         return;
-      case 19:
-        agent.creation_ns = std::array<int64_t, 4>{0, ms, 300 * ms, 2500 * ms}[what % 4];
-        return;
+      case 19: agent.creation_ns = std::array<int64_t, 4>{0, ms, 300 * ms, 2500 * ms}[what % 4]; return;
       case 20:
         bench.loss_to_agent = what % 3 == 0 ? 0.3 : 0;
         bench.loss_to_client = what % 5 == 0 ? 0.3 : 0;

@@ -90,36 +90,16 @@ inline void exercise_cursor(const uint8_t *bytes, size_t count) {
   size_t length = 0;
   for (size_t i = 0; i < count && cdr.status == TIDE_OK; ++i) {
     switch (bytes[i] % 10) {
-      case 0:
-        (void)tide_cdr_get_u8(&cdr);
-        break;
-      case 1:
-        (void)tide_cdr_get_u16(&cdr);
-        break;
-      case 2:
-        (void)tide_cdr_get_u32(&cdr);
-        break;
-      case 3:
-        (void)tide_cdr_get_u64(&cdr);
-        break;
-      case 4:
-        (void)tide_cdr_get_string(&cdr, &length);
-        break;
-      case 5:
-        (void)tide_cdr_get_wstring(&cdr, text, 4);
-        break;
-      case 6:
-        tide_cdr_get_array(&cdr, elements, 4, size_t{1} << bytes[i] % 4);
-        break;
-      case 7:
-        tide_cdr_get_bools(&cdr, flags, 4);
-        break;
-      case 8:
-        (void)tide_cdr_view(&cdr, tide_cdr_get_count(&cdr, 1));
-        break;
-      default:
-        tide_cdr_align(&cdr, size_t{1} << bytes[i] % 4);
-        break;
+      case 0: (void)tide_cdr_get_u8(&cdr); break;
+      case 1: (void)tide_cdr_get_u16(&cdr); break;
+      case 2: (void)tide_cdr_get_u32(&cdr); break;
+      case 3: (void)tide_cdr_get_u64(&cdr); break;
+      case 4: (void)tide_cdr_get_string(&cdr, &length); break;
+      case 5: (void)tide_cdr_get_wstring(&cdr, text, 4); break;
+      case 6: tide_cdr_get_array(&cdr, elements, 4, size_t{1} << bytes[i] % 4); break;
+      case 7: tide_cdr_get_bools(&cdr, flags, 4); break;
+      case 8: (void)tide_cdr_view(&cdr, tide_cdr_get_count(&cdr, 1)); break;
+      default: tide_cdr_align(&cdr, size_t{1} << bytes[i] % 4); break;
     }
     require(cdr.position <= cdr.capacity, "a cursor stays in its buffer");
   }
@@ -137,8 +117,7 @@ inline void exercise_stream(const uint8_t *bytes, size_t count) {
     } else if (bytes[i] % 4 == 1) {
       tide_input_stream_forget(&stream, first);
     } else if (tide_input_stream_arrive(&stream, first) == TIDE_STREAM_DELIVER) {
-      while (tide_input_stream_advance(&stream)) {
-      }
+      while (tide_input_stream_advance(&stream)) {}
     }
     require(stream.held >> 8 == 0, "nothing beyond the window is held");
     require((tide_input_stream_missing(&stream) & stream.held) == 0, "what is held is not missing");

@@ -14,26 +14,13 @@ inline void mutate(std::vector<uint8_t> *bytes, const std::vector<uint8_t> &othe
     const size_t at = random() % bytes->size();
     const auto place = bytes->begin() + static_cast<ptrdiff_t>(at);
     switch (random() % 7) {
-      case 0:
-        (*bytes)[at] ^= static_cast<uint8_t>(1u << random() % 8);
-        break;
-      case 1:
-        (*bytes)[at] = interesting[random() % sizeof interesting];
-        break;
-      case 2:
-        (*bytes)[at] = static_cast<uint8_t>(random());
-        break;
-      case 3:
-        bytes->resize(at);
-        break;
-      case 4:
-        bytes->insert(place, static_cast<uint8_t>(random()));
-        break;
-      case 5:
-        bytes->erase(place);
-        break;
-      default:
-        bytes->insert(place, other.begin(), other.begin() + static_cast<ptrdiff_t>(random() % other.size()));
+      case 0: (*bytes)[at] ^= static_cast<uint8_t>(1u << random() % 8); break;
+      case 1: (*bytes)[at] = interesting[random() % sizeof interesting]; break;
+      case 2: (*bytes)[at] = static_cast<uint8_t>(random()); break;
+      case 3: bytes->resize(at); break;
+      case 4: bytes->insert(place, static_cast<uint8_t>(random())); break;
+      case 5: bytes->erase(place); break;
+      default: bytes->insert(place, other.begin(), other.begin() + static_cast<ptrdiff_t>(random() % other.size()));
     }
   }
 }

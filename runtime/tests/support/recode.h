@@ -46,8 +46,7 @@ inline void recode_body(uint8_t id, tide_cdr_t *in, tide_cdr_t *out) {
       tide_xrce_get_get_info(in, &body);
       return tide_xrce_put_get_info(out, &body);
     }
-    case TIDE_XRCE_DELETE:
-      return tide_xrce_put_request(out, tide_xrce_get_request(in));
+    case TIDE_XRCE_DELETE: return tide_xrce_put_request(out, tide_xrce_get_request(in));
     case TIDE_XRCE_STATUS_AGENT: {
       tide_xrce_status_agent_t body;
       tide_xrce_get_status_agent(in, &body);
@@ -70,9 +69,7 @@ inline void recode_body(uint8_t id, tide_cdr_t *in, tide_cdr_t *out) {
       return tide_xrce_put_read_data(out, &body);
     }
     case TIDE_XRCE_WRITE_DATA:
-    case TIDE_XRCE_DATA:
-      tide_xrce_put_request(out, tide_xrce_get_request(in));
-      return rest();
+    case TIDE_XRCE_DATA: tide_xrce_put_request(out, tide_xrce_get_request(in)); return rest();
     case TIDE_XRCE_ACKNACK: {
       tide_xrce_acknack_t body;
       tide_xrce_get_acknack(in, &body);
@@ -83,18 +80,15 @@ inline void recode_body(uint8_t id, tide_cdr_t *in, tide_cdr_t *out) {
       tide_xrce_get_heartbeat(in, &body);
       return tide_xrce_put_heartbeat(out, &body);
     }
-    case TIDE_XRCE_TIMESTAMP:
-      return tide_xrce_put_timestamp(out, tide_xrce_get_timestamp(in));
+    case TIDE_XRCE_TIMESTAMP: return tide_xrce_put_timestamp(out, tide_xrce_get_timestamp(in));
     case TIDE_XRCE_TIMESTAMP_REPLY: {
       tide_xrce_timestamp_reply_t body;
       tide_xrce_get_timestamp_reply(in, &body);
       return tide_xrce_put_timestamp_reply(out, &body);
     }
     case TIDE_XRCE_RESET:
-    case TIDE_XRCE_FRAGMENT:
-      return rest();
-    default:
-      in->status = TIDE_ERROR_MALFORMED;
+    case TIDE_XRCE_FRAGMENT: return rest();
+    default: in->status = TIDE_ERROR_MALFORMED;
   }
 }
 
@@ -148,8 +142,7 @@ inline std::vector<bool> binary_padding(const uint8_t *body, size_t body_bytes, 
       for (int i = 0; i < 2; ++i)
         if (flag()) text();
       break;
-    default:
-      break;
+    default: break;
   }
   return padding;
 }

@@ -36,15 +36,9 @@ inline void exercise_participant(const uint8_t *script, size_t count) {
     tide_cdr_writer(&cdr, message, sizeof message);
     tide_rtps_put_header(&cdr, peer.config.prefix);
     switch (next() % 8) {
-      case 0:
-        network.run((1 + next()) * kMs);
-        continue;
-      case 1:
-        board.write(writer, next() * 15u, network.now);
-        continue;
-      case 2:
-        peer.write(other, next() * 15u, network.now);
-        continue;
+      case 0: network.run((1 + next()) * kMs); continue;
+      case 1: board.write(writer, next() * 15u, network.now); continue;
+      case 2: peer.write(other, next() * 15u, network.now); continue;
       case 3: {  // arbitrary octets of the script
         const size_t wanted = next(), length = std::min(wanted, count - at);
         tide_cdr_put_bytes(&cdr, script + at, length);

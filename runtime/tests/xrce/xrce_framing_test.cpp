@@ -176,18 +176,10 @@ TEST(FramingProperty, WholeFramesSurviveAnyNoise) {
       const uint8_t source = octet(random);
       Bytes frame = encode(source, address, message, random() % message.size());
       switch (random() % 6) {
-        case 0:
-          frame = octets(random, random() % 40);
-          break;
-        case 1:
-          frame.resize(random() % frame.size());
-          break;
-        case 2:
-          frame[random() % frame.size()] ^= static_cast<uint8_t>(1u << random() % 8);
-          break;
-        default:
-          message.push_back(source);
-          whole.push_back(message);
+        case 0: frame = octets(random, random() % 40); break;
+        case 1: frame.resize(random() % frame.size()); break;
+        case 2: frame[random() % frame.size()] ^= static_cast<uint8_t>(1u << random() % 8); break;
+        default: message.push_back(source); whole.push_back(message);
       }
       line.insert(line.end(), frame.begin(), frame.end());
     }

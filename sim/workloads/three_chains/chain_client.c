@@ -690,8 +690,7 @@ static void wait_ns(int64_t duration_ns) {
   const int64_t begin_ns = executed_ns(), end_ns = now_ns() + duration_ns, wake_ns = end_ns - WAKE_UP_NS;
   const struct timespec wake = {.tv_sec = wake_ns / 1000000000, .tv_nsec = wake_ns % 1000000000};
   clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &wake, NULL);
-  while (now_ns() < end_ns) {
-  }
+  while (now_ns() < end_ns) {}
   waited_ns += duration_ns - (executed_ns() - begin_ns);
 }
 
@@ -738,16 +737,11 @@ static rcl_ret_t request(callback_t *callback) {
 
 static tide_callback_t *core_of(callback_t *callback) {
   switch (callback->plan->role) {
-    case PLAN_TIMER:
-      return tide_rclc_timer_callback(&callback->timer);
-    case PLAN_EVENT:
-      return tide_rclc_guard_condition_callback(&callback->guard);
-    case PLAN_SERVICE:
-      return tide_rclc_service_callback(&server_of(callback)->service);
-    case PLAN_CLIENT:
-      return tide_rclc_client_callback(client_of(callback));
-    default:
-      return tide_rclc_subscription_callback(&callback->subscription);
+    case PLAN_TIMER: return tide_rclc_timer_callback(&callback->timer);
+    case PLAN_EVENT: return tide_rclc_guard_condition_callback(&callback->guard);
+    case PLAN_SERVICE: return tide_rclc_service_callback(&server_of(callback)->service);
+    case PLAN_CLIENT: return tide_rclc_client_callback(client_of(callback));
+    default: return tide_rclc_subscription_callback(&callback->subscription);
   }
 }
 

@@ -355,8 +355,7 @@ TEST_F(ActionServer, RepliesWaitForANodeAndNothingIsLost) {
   bring("/count/_action/cancel_goal", bytes_of(goal_id(1), {0, 0}), identity_of(7, 3));
   server.mute(true);
   const std_msgs__msg__Int32 number = {7};
-  while (rcl_publish(&filling, &number, nullptr) == RCL_RET_OK) {
-  }
+  while (rcl_publish(&filling, &number, nullptr) == RCL_RET_OK) {}
   ASSERT_EQ(tide_rclc_last_status(), TIDE_ERROR_FULL);
   spin_for_a_while();
   EXPECT_EQ(targets.size(), 2u);

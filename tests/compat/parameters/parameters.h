@@ -77,14 +77,10 @@ inline void fill(rcl_interfaces__msg__Parameter &parameter, const Wish &wish) {
 
 inline std::string shown(const rcl_interfaces__msg__ParameterValue &value) {
   switch (value.type) {
-    case RCLC_PARAMETER_BOOL:
-      return value.bool_value ? "true" : "false";
-    case RCLC_PARAMETER_INT:
-      return std::to_string(value.integer_value);
-    case RCLC_PARAMETER_DOUBLE:
-      return std::to_string(value.double_value);
-    default:
-      return "-";
+    case RCLC_PARAMETER_BOOL: return value.bool_value ? "true" : "false";
+    case RCLC_PARAMETER_INT: return std::to_string(value.integer_value);
+    case RCLC_PARAMETER_DOUBLE: return std::to_string(value.double_value);
+    default: return "-";
   }
 }
 

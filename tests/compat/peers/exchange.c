@@ -123,8 +123,7 @@ static void create_flow(flow_t *flow) {
 }
 
 static void await_line(void) {
-  while (getchar() != '\n' && !feof(stdin)) {
-  }
+  while (getchar() != '\n' && !feof(stdin)) {}
 }
 
 /* Waits for the line that starts the exchange. A probe for which the pool has no room is dropped, because the other

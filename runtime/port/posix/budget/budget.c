@@ -112,14 +112,10 @@ static void *supervise(void *context) {
 
 static int status_of(int error) {
   switch (error) {
-    case 0:
-      return TIDE_OK;
-    case EPERM:
-      return TIDE_ERROR_NOT_PERMITTED;
-    case EAGAIN:
-      return TIDE_ERROR_FULL;
-    default:
-      return TIDE_ERROR_ARGUMENT;
+    case 0: return TIDE_OK;
+    case EPERM: return TIDE_ERROR_NOT_PERMITTED;
+    case EAGAIN: return TIDE_ERROR_FULL;
+    default: return TIDE_ERROR_ARGUMENT;
   }
 }
 
@@ -331,9 +327,7 @@ const char *tide_posix_budget_advice(int status) {
     case TIDE_ERROR_ARGUMENT:
       return "a budget needs 0 < budget <= period and low priority < priority < the supervisor's priority, within the "
              "real-time priorities of the system";
-    case TIDE_ERROR_FULL:
-      return "the processors are promised to other deadline threads: lower budget / period";
-    default:
-      return tide_status_text(status);
+    case TIDE_ERROR_FULL: return "the processors are promised to other deadline threads: lower budget / period";
+    default: return tide_status_text(status);
   }
 }

@@ -407,8 +407,7 @@ class RtosBudgets : public Rtos {
   int priority() const { return machine.current->priority; }
   void sleep_until(int64_t time_ns) {
     tide_event_t event = fresh();
-    while (wait(event, time_ns) != 0) {
-    }
+    while (wait(event, time_ns) != 0) {}
   }
   const tide_budget_counters_t &counters(size_t lane) const { return tide_port_lane_budget(lane)->counters; }
 };
