@@ -303,8 +303,7 @@ int domain_of(const std::string &text) {
 }
 
 // A value that is given only once applies to all serial lines.
-template <typename Value>
-Value of_line(const std::vector<Value> &values, size_t line) {
+template <typename Value> Value of_line(const std::vector<Value> &values, size_t line) {
   return values.size() == 1 ? values.front() : values[line];
 }
 

@@ -134,14 +134,12 @@ class Json {
     for (const std::string &value : values) string(value);
     return close(']');
   }
-  template <typename Number>
-  Json &number(Number value) {
+  template <typename Number> Json &number(Number value) {
     comma();
     text_ += std::to_string(value);
     return *this;
   }
-  template <typename Number>
-  Json &numbers(const std::vector<Number> &values) {
+  template <typename Number> Json &numbers(const std::vector<Number> &values) {
     open('[');
     for (const Number value : values) number(value);
     return close(']');
@@ -151,10 +149,7 @@ class Json {
     text_ += value;
     return *this;
   }
-  template <typename Number>
-  Json &pair(const char *name, Number value) {
-    return key(name).number(value);
-  }
+  template <typename Number> Json &pair(const char *name, Number value) { return key(name).number(value); }
   std::string take() { return std::move(text_); }
 
  private:

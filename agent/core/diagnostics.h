@@ -201,8 +201,7 @@ class Diagnostics {
               std::function<int64_t()> wall_clock_ns);
 
   // Publishes the result of `look` when a period has ended. Returns when to call again.
-  template <typename Look>
-  Time poll(Time now, const Look &look) {
+  template <typename Look> Time poll(Time now, const Look &look) {
     if (now < next_ns_) return next_ns_;
     next_ns_ = now + options_.period_ns;
     update(look(), now);

@@ -192,8 +192,7 @@ constexpr const char *kRefusedByDds = "DDS refuses it; is there a topic of this 
 constexpr const char *kNoParent = "its parent object does not exist";
 
 // Stores the DDS object in the entity's part, unless DDS refused to create it.
-template <class Part>
-uint8_t keep(Entity &entity, Part part) {
+template <class Part> uint8_t keep(Entity &entity, Part part) {
   if (part.dds == nullptr) return TIDE_XRCE_STATUS_ERR_DDS;
   entity.part = std::move(part);
   return TIDE_XRCE_STATUS_OK;

@@ -177,14 +177,8 @@ struct Entity {
   bool former = false;  // left over from the client's former run, and not created again yet
   std::variant<DescribedPart, ParticipantPart, WriterPart, ReaderPart, RequesterPart, ReplierPart> part;
 
-  template <class Part>
-  Part *as() {
-    return std::get_if<Part>(&part);
-  }
-  template <class Part>
-  const Part *as() const {
-    return std::get_if<Part>(&part);
-  }
+  template <class Part> Part *as() { return std::get_if<Part>(&part); }
+  template <class Part> const Part *as() const { return std::get_if<Part>(&part); }
   Made *made() const;      // the object in DDS; null if there is none
   Source *source() const;  // null, like delivery(), if the client reads nothing from the entity
   Delivery *delivery();    // null unless the entity is a reader, requester or replier

@@ -312,14 +312,12 @@ constexpr Time kHeartbeatPeriod = 100'000'000;
 constexpr tide_priority_t kControlPriority = TIDE_PRIORITY(TIDE_LEVEL_MAXIMUM, 255);
 constexpr size_t kAlignment = alignof(std::max_align_t);
 
-template <typename Type>
-size_t bytes_of(size_t count) {
+template <typename Type> size_t bytes_of(size_t count) {
   static_assert(std::is_trivially_destructible_v<Type> && alignof(Type) <= kAlignment);
   return (count * sizeof(Type) + kAlignment - 1) / kAlignment * kAlignment;  // NOLINT(bugprone-sizeof-expression)
 }
 
-template <typename Type>
-std::span<Type> take(uint8_t *&memory, size_t count) {
+template <typename Type> std::span<Type> take(uint8_t *&memory, size_t count) {
   auto *first = reinterpret_cast<Type *>(memory);
   std::uninitialized_value_construct_n(first, count);
   memory += bytes_of<Type>(count);

@@ -34,8 +34,7 @@ inline tide_cdr_t reader_of(const tide_xrce_submessage_t &submessage) {
 // Builds a short body of a submessage, little-endian.
 class Encoded {
  public:
-  template <typename Put, typename Value>
-  Encoded(Put put, const Value &value) {
+  template <typename Put, typename Value> Encoded(Put put, const Value &value) {
     tide_cdr_t cdr;
     tide_cdr_writer(&cdr, octets_.data(), octets_.size());
     put(&cdr, &value);

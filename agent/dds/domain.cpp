@@ -43,8 +43,7 @@ eprosima::fastrtps::Duration_t milliseconds(uint32_t count) {
   return {static_cast<int32_t>(count / 1000), (count % 1000) * 1'000'000u};
 }
 
-template <typename Target>
-void apply(const Qos &qos, Target &target) {
+template <typename Target> void apply(const Qos &qos, Target &target) {
   target.reliability().kind = qos.reliable ? dds::RELIABLE_RELIABILITY_QOS : dds::BEST_EFFORT_RELIABILITY_QOS;
   target.durability().kind = qos.transient_local ? dds::TRANSIENT_LOCAL_DURABILITY_QOS : dds::VOLATILE_DURABILITY_QOS;
   const auto depth = static_cast<int32_t>(std::clamp(qos.depth, 1u, kDepthMaximum));
@@ -484,8 +483,7 @@ class Picture : public std::enable_shared_from_this<Picture> {
  public:
   Picture(Worker &worker, Wake wake) : worker_(worker), wake_(std::move(wake)) {}
 
-  template <typename Change>
-  void change(Change how) {
+  template <typename Change> void change(Change how) {
     const std::lock_guard lock(mutex_);
     how(watched_);
     newer_ = true;
@@ -567,8 +565,7 @@ class Watch : public Source, private dds::DomainParticipantListener {
   void on_subscriber_discovery(dds::DomainParticipant *, rtps::ReaderDiscoveryInfo &&info) override {
     change(info.info, false, info.status == rtps::ReaderDiscoveryInfo::REMOVED_READER);
   }
-  template <typename Proxy>
-  void change(const Proxy &endpoint, bool is_writer, bool removed) {
+  template <typename Proxy> void change(const Proxy &endpoint, bool is_writer, bool removed) {
     picture_->change([&](Watched &watched) {
       if (removed) {
         watched.remove(endpoint.guid());

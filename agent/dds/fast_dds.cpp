@@ -144,8 +144,7 @@ class Uses {
   std::vector<Topic> topics_;
 };
 
-template <typename Base>
-class LaterEntity : public Base {
+template <typename Base> class LaterEntity : public Base {
  public:
   LaterEntity(Uses uses, Worker &worker, Outbox &outbox, std::shared_ptr<Worker::Lane> lane,
               typename Later<Base>::Make make)

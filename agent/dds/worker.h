@@ -52,8 +52,7 @@ class Worker {
 
 // An object that the worker's thread creates and deletes while its owner, the agent's thread, continues. The owner may
 // destroy the Later at any time; the worker then deletes the object, after its creation if that is not finished.
-template <typename Object>
-class Later {
+template <typename Object> class Later {
  public:
   using Make = std::function<std::unique_ptr<Object>()>;  // returns null if the object was refused
 

@@ -52,8 +52,7 @@ bool settled(Made &made) {
   return made.state() == Made::State::kMade;
 }
 
-template <typename Condition>
-void await(Condition condition) {
+template <typename Condition> void await(Condition condition) {
   while (!condition()) std::this_thread::yield();  // if the condition never holds, the time limit of the test ends this
 }
 

@@ -215,8 +215,7 @@ class TestClient {
 };
 
 // Default options except for one limit.
-template <typename Value>
-Options limited(Value Limits::*limit, std::type_identity_t<Value> value) {
+template <typename Value> Options limited(Value Limits::*limit, std::type_identity_t<Value> value) {
   Options options;
   options.limits.*limit = value;
   return options;

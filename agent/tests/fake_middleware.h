@@ -94,8 +94,7 @@ class FakeMiddleware : public Middleware {
   }
 };
 
-template <typename Base>
-class FakeReading : public Base {
+template <typename Base> class FakeReading : public Base {
  public:
   FakeReading(FakeMiddleware &middleware, Topic topic, const Qos &qos, Wake wake)
       : middleware_(middleware), source_{std::move(topic), qos, std::move(wake), {}, 0} {
@@ -110,8 +109,7 @@ class FakeReading : public Base {
   FakeSource source_;
 };
 
-template <typename Base>
-class FakeMade : public Base {
+template <typename Base> class FakeMade : public Base {
  public:
   explicit FakeMade(FakeMiddleware &middleware) : middleware_(middleware) {
     if (!middleware.later) return;

@@ -58,8 +58,7 @@ Time now_ns() {
   return now.tv_sec * kSecond + now.tv_nsec;
 }
 
-template <typename Put>
-Octets body_of(Put put) {
+template <typename Put> Octets body_of(Put put) {
   Octets bytes(2048);
   tide_cdr_t cdr;
   tide_cdr_writer(&cdr, bytes.data(), bytes.size());

@@ -45,8 +45,7 @@ constexpr std::array<Time, 16> kJumps = {0,
 constexpr Time kExchangePeriod = 2'000 * kMillisecond;  // together with the longest jump, less than the silence after
                                                         // which a client is probed
 
-template <typename List>
-const auto &one_of(const List &list, Choices &choices) {
+template <typename List> const auto &one_of(const List &list, Choices &choices) {
   return list[choices(static_cast<uint32_t>(list.size()))];
 }
 
@@ -175,8 +174,7 @@ Sequences::Sequences(Middleware &middleware, int domain)
 // ---- the regular clients ----
 
 // Waits for the condition, which threads of DDS may cause; returns false after kPatience.
-template <typename Condition>
-bool Sequences::comes(Condition condition) {
+template <typename Condition> bool Sequences::comes(Condition condition) {
   const auto clock = [] { return std::chrono::steady_clock::now(); };
   const auto start = clock();
   while (!condition() && clock() - start < kPatience) {

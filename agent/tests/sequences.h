@@ -62,8 +62,7 @@ class Choices {
 
 class Body {
  public:
-  template <typename Put, typename... Values>
-  explicit Body(Put put, const Values &...values) : octets_(4096) {
+  template <typename Put, typename... Values> explicit Body(Put put, const Values &...values) : octets_(4096) {
     tide_cdr_writer(&cdr_, octets_.data(), octets_.size());
     put(&cdr_, values...);
     octets_.resize(cdr_.position);
@@ -171,8 +170,7 @@ class Sequences {
   void pump(Choices *choices);
   void take(Endpoint endpoint, Bytes frame);
   void set_up_good();
-  template <typename Condition>
-  bool comes(Condition condition);
+  template <typename Condition> bool comes(Condition condition);
 
   std::shared_ptr<News> news_;
   Agent agent_;

@@ -21,8 +21,7 @@ constexpr Term kTerms[] = {{"precedence", &Terms::precedence},
 
 // The demand function of the analysis `number` without the term `dropped`. It is a plain function, because an analysis
 // stores a function pointer.
-template <size_t number, size_t dropped>
-Terms without(const Situation &situation, time_ns window_ns) {
+template <size_t number, size_t dropped> Terms without(const Situation &situation, time_ns window_ns) {
   Terms whole = analyses()[number].demand(situation, window_ns);
   whole.*kTerms[dropped].place = Linear{};
   return whole;
@@ -31,8 +30,7 @@ Terms without(const Situation &situation, time_ns window_ns) {
 constexpr size_t kMostAnalyses = 16;
 constexpr size_t kTermCount = std::size(kTerms);
 
-template <size_t... index>
-constexpr std::array<Demand, sizeof...(index)> all_without(std::index_sequence<index...>) {
+template <size_t... index> constexpr std::array<Demand, sizeof...(index)> all_without(std::index_sequence<index...>) {
   return {without<index / kTermCount, index % kTermCount>...};
 }
 constexpr auto kDemands = all_without(std::make_index_sequence<kMostAnalyses * kTermCount>{});

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A measurement in a thread of its own, and its samples. */
-#ifndef TIDE_TIMERS_RUN_H
-#define TIDE_TIMERS_RUN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ timers_sample_t *timers_allocate(uint32_t repetitions);
 
 /* Writes the samples to the file. If this fails, it prints the reason and returns false. */
 bool timers_write(const timers_sample_t *samples, uint32_t count, const char *path);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The parts of tide-timers. Each part prints lines on standard output, each of them a JSON object, and errors on
  * standard error. It returns the exit code. */
-#ifndef TIDE_TIMERS_H
-#define TIDE_TIMERS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -31,5 +30,3 @@ int timers_measure(const timers_options_t *options);
  * reported latency come from rcl_timer_get_time_until_next_call, as in such a program. It fails if the session is lost.
  * It prints the lines `started` and `done`. */
 int timers_rclc(const timers_options_t *options);
-
-#endif

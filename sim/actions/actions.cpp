@@ -566,8 +566,7 @@ class System {
   }
 
  private:
-  template <typename Condition>
-  bool run_until(const Condition &condition, Time limit) {
+  template <typename Condition> bool run_until(const Condition &condition, Time limit) {
     const Time end = engine_.now() + limit;
     while (!condition() && engine_.now() < end) {
       if (!engine_.step(end)) break;
@@ -575,8 +574,7 @@ class System {
     return condition();
   }
 
-  template <typename Send>
-  void schedule(const std::vector<Time> &times, Send send) {
+  template <typename Send> void schedule(const std::vector<Time> &times, Send send) {
     for (size_t place = 0; place < times.size(); place++) {
       engine_.after(times[place], [send, number = static_cast<int32_t>(place) + 1] { send(number); });
     }

@@ -15,8 +15,7 @@ constexpr uint32_t kNodes[] = {4, 6, 8, 16};
 constexpr uint32_t kSlots[] = {3, 4, 6, 16};
 constexpr uint32_t kWindows[] = {1, 2, 4, 16};
 
-template <typename Value, size_t kCount>
-Value pick(Random &random, const Value (&values)[kCount]) {
+template <typename Value, size_t kCount> Value pick(Random &random, const Value (&values)[kCount]) {
   return values[random.below(kCount)];
 }
 

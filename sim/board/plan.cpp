@@ -20,8 +20,7 @@ std::string trim(const std::string &text) {
   return first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
-template <typename Number>
-Number number(const std::string &name, const std::string &value, Number least, Number most) {
+template <typename Number> Number number(const std::string &name, const std::string &value, Number least, Number most) {
   Number result{};
   const char *end = value.data() + value.size();
   const auto [rest, error] = std::from_chars(value.data(), end, result);
@@ -58,8 +57,7 @@ class Settings {
     if (count < 0 ? more > 0 : count * kMicrosecond + more < least * kMicrosecond) refuse(name, value_);
     place = count < 0 ? count : count * kMicrosecond + more;
   }
-  template <typename Number>
-  void number(const char *name, Number &place, Number least, Number most) {
+  template <typename Number> void number(const char *name, Number &place, Number least, Number most) {
     const auto text = [&place] {
       std::ostringstream out;
       out.precision(17);
@@ -104,8 +102,7 @@ class Settings {
   bool is_set(const char *name) const { return name_ != nullptr && *name_ == name; }
   // Returns true if the value of this setting is to be changed. `text` returns the written form of the value; it is
   // called only when settings are written.
-  template <typename Text>
-  bool visit(const char *name, const Text &text) {
+  template <typename Text> bool visit(const char *name, const Text &text) {
     if (name_ == nullptr) written_ += before_ + name + equals_ + text() + after_;
     found_ = found_ || is_set(name);
     return is_set(name);
@@ -302,16 +299,14 @@ void visit(Settings &settings, Plan &plan) {
   settings.flag("steady", plan.steady);
 }
 
-template <typename Of>
-void set_field(Of &of, const std::string &name, const std::string &value) {
+template <typename Of> void set_field(Of &of, const std::string &name, const std::string &value) {
   Settings settings(name, value);
   visit(settings, of);
   settings.require_found();
 }
 
 // Writes or reads an entry of the form `what = name=value name=value ...`.
-template <typename Of>
-void add(std::vector<Of> &to, const char *what, const std::string &text) {
+template <typename Of> void add(std::vector<Of> &to, const char *what, const std::string &text) {
   Of one;
   one.name = what + std::to_string(to.size() + 1);
   std::istringstream words(text);
@@ -491,8 +486,7 @@ class Resolver {
 
  private:
   using Numbers = std::map<std::string, size_t>;
-  template <typename Of>
-  static void number(const std::vector<Of> &all, const char *what, Numbers &numbers) {
+  template <typename Of> static void number(const std::vector<Of> &all, const char *what, Numbers &numbers) {
     for (const Of &one : all) {
       if (!numbers.emplace(one.name, numbers.size()).second)
         does_not_fit("two " + std::string(what) + " have the name '" + one.name + "'");

@@ -38,8 +38,7 @@ constexpr int kLoadPriority = 250;  // more urgent than everything else that a b
 constexpr uint64_t kSeedsApart = 0x9E3779B97F4A7C15u;
 
 // Adds structures of counters, all of whose members have the type Number.
-template <typename Number, typename Counters>
-void add(Counters &sum, const Counters &more) {
+template <typename Number, typename Counters> void add(Counters &sum, const Counters &more) {
   using Numbers = std::array<Number, sizeof(Counters) / sizeof(Number)>;
   auto numbers = std::bit_cast<Numbers>(sum);
   const auto others = std::bit_cast<Numbers>(more);
@@ -1108,8 +1107,7 @@ class Run {
   }
 
  private:
-  template <typename Is>
-  bool all(Is is) {
+  template <typename Is> bool all(Is is) {
     return std::all_of(boards_.begin(), boards_.end(), [is](const auto &board) { return (board.get()->*is)(); });
   }
 

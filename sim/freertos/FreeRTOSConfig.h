@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* FreeRTOS for the MPS2 boards in QEMU, with all checks of the kernel. */
-#ifndef FREERTOS_CONFIG_H
-#define FREERTOS_CONFIG_H
+#pragma once
 
 void board_assert(const char *file, int line);
 #define configASSERT(condition) ((condition) ? (void)0 : board_assert(__FILE__, __LINE__))
@@ -43,5 +42,3 @@ void tide_freertos_switched_in(void);
 #define INCLUDE_uxTaskPriorityGet 1
 #define INCLUDE_xTaskGetCurrentTaskHandle 1
 #define INCLUDE_uxTaskGetStackHighWaterMark 1
-
-#endif

@@ -2,8 +2,7 @@
 /* lwIP for the MPS2 boards in QEMU: UDP over IPv4 from one context. Most memory is for RTPS: Fast DDS repeats
  * the announcements of all endpoints of a node in one datagram, about 700 bytes each, which is received in fragments.
  */
-#ifndef LWIPOPTS_H
-#define LWIPOPTS_H
+#pragma once
 
 #define NO_SYS 1
 #define SYS_LIGHTWEIGHT_PROT 0
@@ -21,5 +20,3 @@
 #define PBUF_POOL_SIZE 16
 #define PBUF_POOL_BUFSIZE 1520
 #define MEMP_NUM_UDP_PCB 3
-
-#endif

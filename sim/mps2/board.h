@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TIDE_FIRMWARE_BOARD_H
-#define TIDE_FIRMWARE_BOARD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ uint32_t board_line_ticks(void);
 int board_semihosting(uint32_t operation, const void *argument);
 /* Writes a line to the emulator's standard error. */
 void board_print(const char *line);
-
-#endif

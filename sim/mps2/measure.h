@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Measurements for programs in QEMU. */
-#ifndef TIDE_FIRMWARE_MEASURE_H
-#define TIDE_FIRMWARE_MEASURE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -20,5 +19,3 @@ uint32_t measure_stack_used(void);
 
 /* Writes the text, the number and `end`. */
 void measure_print(const char *text, int64_t number, const char *end);
-
-#endif

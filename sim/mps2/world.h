@@ -3,8 +3,7 @@
  * names, accessed by semihosting, which takes only the virtual time of the call's instructions. "plan" contains what to
  * run, "up" takes messages to the world, and "down" returns answers (sim/board/board.h). The structures have the same
  * layout on both sides. */
-#ifndef TIDE_FIRMWARE_WORLD_H
-#define TIDE_FIRMWARE_WORLD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -83,5 +82,3 @@ const world_plan_t *world_open(void);
 void world_tell(world_kind_t kind, int64_t time_ns, const void *bytes, size_t count);
 world_answer_t world_ask(world_kind_t kind, int64_t time_ns, const void *bytes, size_t count);
 void world_read(uint8_t *place, size_t count);
-
-#endif

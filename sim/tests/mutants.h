@@ -3,8 +3,7 @@
  * time for sim_mutants_test and sim_host_mutants_test, with this header included first (-include); it intercepts their
  * calls. mutants.c contains the mutants that intercept a file's own functions. tide_mutant selects the active mutant.
  * The product contains nothing of this. */
-#ifndef TIDE_SIM_MUTANTS_H
-#define TIDE_SIM_MUTANTS_H
+#pragma once
 
 #ifdef __cplusplus
 extern "C" {
@@ -137,5 +136,4 @@ static inline int mutant_push(tide_queue_t *queue, tide_queue_entry_t *entry, in
 #define tide_queue_push mutant_push
 #endif
 
-#endif
 #endif

@@ -59,8 +59,7 @@ class Diagnostics : public Spinning {
     return all;
   }
   void spin() { (void)rclc_executor_spin_some(&executor, RCL_MS_TO_NS(5)); }
-  template <typename Condition>
-  bool spin_until(const Condition &condition) {
+  template <typename Condition> bool spin_until(const Condition &condition) {
     for (const Time limit = now_ns() + 20 * sim::kSecond; now_ns() < limit;) {
       if (condition()) return true;
       spin();

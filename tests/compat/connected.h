@@ -95,8 +95,7 @@ class Connected : public ::testing::Test {
     ASSERT_OK(rclc_node_init_default(&node, "node", "", &support));
   }
   // Reads a value of the session in a critical section, as the session's own code does.
-  template <typename Read>
-  auto masked(Read read) {
+  template <typename Read> auto masked(Read read) {
     const tide_platform_t *platform = tide_port_platform();
     const uintptr_t critical = platform->critical_enter(platform->context);
     const auto value = read(*session());

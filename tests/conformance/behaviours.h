@@ -2,8 +2,7 @@
 /* Common declarations for the files of behaviours. Each behaviour reports its observations in one line. shared.c has
  * the functions that do not depend on the environment. The environment (clock, threads, agent and ROS 2) is real in
  * real.c, for any client, and virtual in conformance_test.cpp, for tide in the gate. */
-#ifndef BEHAVIOURS_H
-#define BEHAVIOURS_H
+#pragma once
 
 #include <rcl/rcl.h>
 #include <rclc/executor.h>
@@ -88,5 +87,4 @@ void spin_for(rclc_executor_t *executor, int64_t time_ms);
 
 #ifdef __cplusplus
 }
-#endif
 #endif

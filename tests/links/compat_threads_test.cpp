@@ -138,8 +138,7 @@ example_interfaces__srv__AddTwoInts_Request request;
 example_interfaces__srv__AddTwoInts_Response reply;
 std::atomic<int> replies;
 
-template <size_t index>
-void publish(rcl_timer_t *, int64_t) {
+template <size_t index> void publish(rcl_timer_t *, int64_t) {
   chains[index].next.data++;
   (void)rcl_publish(&chains[index].publisher, &chains[index].next, nullptr);  // refused while the agent is away
   if (index == 1) {

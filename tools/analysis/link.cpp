@@ -2512,8 +2512,7 @@ class LinkModel {
 
   // Shortens a window that suffices as long as the shorter one still suffices, because a step of the search beyond a
   // corner may go slightly too far.
-  template <class Ask>
-  static time_ns settled(const Ask &ask, time_ns window_ns) {
+  template <class Ask> static time_ns settled(const Ask &ask, time_ns window_ns) {
     for (int step = 0; step < kMostSteps; step++) {
       time_ns least_ns = 1;
       for (const Linear &each : ask(window_ns)) least_ns = std::max(least_ns, each.value);

@@ -104,8 +104,7 @@ class Fields {
     error("'" + std::string(name) + "' must be one of " + known);
   }
 
-  template <class Handle>
-  void one(const char *name, Handle handle) {
+  template <class Handle> void one(const char *name, Handle handle) {
     const nb::object value = member(name);
     if (!value) return;
     Fields inner(value, name, errors_);
@@ -114,8 +113,7 @@ class Fields {
 
   // `kind` is the kind of an entry, as errors call it. If this dictionary is not the whole document, errors also name
   // its own entry.
-  template <class Handle>
-  void each(const char *name, const std::string &kind, Handle handle) {
+  template <class Handle> void each(const char *name, const std::string &kind, Handle handle) {
     const nb::object value = member(name);
     if (!value) return;
     if (!nb::isinstance<nb::list>(value) && !nb::isinstance<nb::tuple>(value)) return wrong(name, "a list");
@@ -128,8 +126,7 @@ class Fields {
   }
 
   // Reads a list of numbers or strings.
-  template <class Value>
-  void list(const char *name, std::vector<Value> &target, const char *expected) {
+  template <class Value> void list(const char *name, std::vector<Value> &target, const char *expected) {
     const nb::object value = member(name);
     if (!value) return;
     if (!nb::try_cast(value, target)) error("'" + std::string(name) + "' must be " + expected);
@@ -624,16 +621,14 @@ Recipe recipe_of(const nb::dict &entry) {
 
 // ---- results as objects of Python ----
 
-template <class Value>
-nb::tuple tuple_of(const std::vector<Value> &values) {
+template <class Value> nb::tuple tuple_of(const std::vector<Value> &values) {
   nb::list list;
   for (const Value &value : values) list.append(nb::cast(value));
   return nb::tuple(list);
 }
 
 // A read-only property that returns a vector as a tuple.
-template <class Owner, class Value>
-auto as_tuple(std::vector<Value> Owner::*member) {
+template <class Owner, class Value> auto as_tuple(std::vector<Value> Owner::*member) {
   return [member](const Owner &owner) { return tuple_of(owner.*member); };
 }
 

@@ -697,8 +697,7 @@ std::optional<Found> arrival_order_found(const Executor &executor, size_t index,
   return ArrivalOrder(executor, effort).bound(index);
 }
 
-template <auto find>
-std::optional<time_ns> bound_of(const Executor &executor, size_t index) {
+template <auto find> std::optional<time_ns> bound_of(const Executor &executor, size_t index) {
   Effort effort;
   const auto found = find(executor, index, effort);
   return found ? std::optional(found->bound_ns) : std::nullopt;

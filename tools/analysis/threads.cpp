@@ -43,8 +43,7 @@ time_ns holding_ns(const Situation &situation, time_ns execution_ns) {
 
 // The sum of the `size` longest blocking callbacks that can run at the same time. Each counts one unit less, because it
 // must have started.
-template <class Copies>
-Linear pool(const Situation &situation, time_ns size, time_ns window_ns, Copies copies) {
+template <class Copies> Linear pool(const Situation &situation, time_ns size, time_ns window_ns, Copies copies) {
   Linear sum;
   time_ns left = size;
   for (const size_t blocker : situation.blockers) {
@@ -329,8 +328,7 @@ Terms published(const Situation &situation, time_ns window_ns) {
   return terms;
 }
 
-template <Policy policy, Deadlines deadlines, bool groups>
-Terms safe(const Situation &situation, time_ns window_ns) {
+template <Policy policy, Deadlines deadlines, bool groups> Terms safe(const Situation &situation, time_ns window_ns) {
   constexpr bool kArbitrary = deadlines == Deadlines::arbitrary;
   const bool is_sharp = !kArbitrary || !situation.options.whole_instances;
   Terms terms;

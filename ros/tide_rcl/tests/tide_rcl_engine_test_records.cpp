@@ -31,8 +31,7 @@ struct Row {
   int kind, detail;
 };
 
-template <typename Number>
-Number number_at(const std::string &bytes, std::size_t at) {
+template <typename Number> Number number_at(const std::string &bytes, std::size_t at) {
   Number number;
   std::memcpy(&number, bytes.data() + at, sizeof number);
   return number;

@@ -57,8 +57,7 @@ int descriptors() {
   return count;
 }
 
-template <typename Condition>
-bool within(std::chrono::seconds limit, Condition &&holds) {
+template <typename Condition> bool within(std::chrono::seconds limit, Condition &&holds) {
   for (const auto end = Clock::now() + limit; Clock::now() < end;) {
     if (holds()) return true;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));

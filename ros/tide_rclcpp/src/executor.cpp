@@ -303,8 +303,7 @@ namespace {
 
 using Parameters = rclcpp::node_interfaces::NodeParametersInterface;
 
-template <typename Value>
-Value parameter(Parameters &parameters, const std::string &name, const Value &usual) {
+template <typename Value> Value parameter(Parameters &parameters, const std::string &name, const Value &usual) {
   if (!parameters.has_parameter(name)) {
     rcl_interfaces::msg::ParameterDescriptor descriptor;
     descriptor.read_only = true;

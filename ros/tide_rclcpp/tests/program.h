@@ -50,8 +50,7 @@ inline Message message(int value) {
   return made;
 }
 
-template <typename Condition>
-bool eventually(Condition &&holds) {
+template <typename Condition> bool eventually(Condition &&holds) {
   for (int tries = 0; tries < 20000; tries++) {
     if (holds()) return true;
     std::this_thread::sleep_for(milliseconds(1));  // clock: the interval of the checks

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One end of a line: a transmitter and a receiver with their own memory, for the tests of the daemon's pools.
-#ifndef TIDE_TESTS_DAEMON_PEER_HPP
-#define TIDE_TESTS_DAEMON_PEER_HPP
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -236,5 +235,3 @@ class Receiver {
 };
 
 }  // namespace peer
-
-#endif

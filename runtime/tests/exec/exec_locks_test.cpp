@@ -48,8 +48,7 @@ struct Port {
   }
 };
 
-template <size_t count>
-struct Program : tide::test::LanesOfLevels<count> {
+template <size_t count> struct Program : tide::test::LanesOfLevels<count> {
   using tide::test::LanesOfLevels<count>::executor, tide::test::LanesOfLevels<count>::callbacks;
   tide::test::Threads host;
   Port port;

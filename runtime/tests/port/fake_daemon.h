@@ -65,8 +65,7 @@ class FakeDaemon {
       return condition(*this);
     });
   }
-  template <typename Result>
-  Result look(const std::function<Result(const FakeDaemon &)> &at) {
+  template <typename Result> Result look(const std::function<Result(const FakeDaemon &)> &at) {
     const std::lock_guard lock(mutex_);
     return at(*this);
   }

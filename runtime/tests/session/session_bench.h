@@ -551,8 +551,7 @@ class Bench {
     const int64_t until_ns = clock.now_ns + duration_ns;
     while (clock.now_ns < until_ns && !testing::Test::HasFatalFailure()) step(until_ns);
   }
-  template <class Condition>
-  bool run_until(Condition condition, int64_t limit_ns = 60 * s) {
+  template <class Condition> bool run_until(Condition condition, int64_t limit_ns = 60 * s) {
     const int64_t until_ns = clock.now_ns + limit_ns;
     bool met = condition();  // evaluated once in each step, because it may have side effects
     for (; !met && clock.now_ns < until_ns && !testing::Test::HasFatalFailure(); met = condition()) step(until_ns);

@@ -12,8 +12,7 @@ namespace tide::test {
 inline double processor_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 // Returns false if it gave up.
-template <typename Condition>
-bool eventually(Condition condition, double patience_s = 20) {
+template <typename Condition> bool eventually(Condition condition, double patience_s = 20) {
   const double begin_s = processor_seconds();
   while (!condition()) {
     if (processor_seconds() - begin_s > patience_s) return false;

@@ -51,8 +51,7 @@ class Threads {
   }
 
   // Repeats this until the condition holds (returns true) or the clock reaches the deadline.
-  template <typename Condition>
-  bool turns_until(Condition condition, int64_t deadline_ns = INT64_MAX) {
+  template <typename Condition> bool turns_until(Condition condition, int64_t deadline_ns = INT64_MAX) {
     while (!condition()) {
       if (now_ns() >= deadline_ns) return false;
       turn();
@@ -78,8 +77,7 @@ class Threads {
 };
 
 // An executor with a lane for each level, a callback in each, and a lock.
-template <size_t count>
-struct LanesOfLevels {
+template <size_t count> struct LanesOfLevels {
   tide_executor_t executor{};
   std::array<tide_lane_t, count> lanes{};
   std::array<tide_callback_t, count> callbacks{};

@@ -122,8 +122,7 @@ struct Reading {
   }
 };
 
-template <typename Piece>
-Reading read_all(const Bytes &line, uint8_t address, size_t capacity, Piece piece) {
+template <typename Piece> Reading read_all(const Bytes &line, uint8_t address, size_t capacity, Piece piece) {
   Reading reading;
   Bytes buffer(capacity);
   tide_framing_reader_t reader;

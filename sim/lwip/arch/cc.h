@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Definitions that lwIP needs from compiler and board, beyond the standard headers. */
-#ifndef ARCH_CC_H
-#define ARCH_CC_H
+#pragma once
 
 #include <stdint.h>
 
@@ -11,5 +10,3 @@ void board_exit(int code) __attribute__((noreturn));
 #define LWIP_RAND() ethernet_random()
 #define LWIP_PLATFORM_DIAG(message)
 #define LWIP_PLATFORM_ASSERT(message) (board_print("lwIP: " message "\n"), board_exit(78))
-
-#endif

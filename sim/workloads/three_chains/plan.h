@@ -38,8 +38,7 @@
  * MASKS is 1 if the load masks interrupts, otherwise 0. ASKS is 1 if the load pings the agent and waits for the answer,
  * otherwise 0.
  */
-#ifndef THREE_CHAINS_PLAN_H
-#define THREE_CHAINS_PLAN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -148,5 +147,3 @@ typedef struct plan {
 bool plan_read(const char *path, plan_t *plan);
 /* True if the chain begins on this board. */
 bool plan_begins(const plan_t *plan, const plan_chain_t *chain);
-
-#endif

@@ -22,8 +22,7 @@
 
 namespace tide::compat::test {
 
-template <typename Message, typename Storage>
-struct Bound {
+template <typename Message, typename Storage> struct Bound {
   explicit Bound(void (*bind)(Message *, Storage *)) { bind(&message, storage.get()); }
   Message message{};
   std::unique_ptr<Storage> storage = std::make_unique<Storage>();

@@ -7,8 +7,7 @@
  *     [own options]
  *
  * Only programs that define TIDE_DEFINE_RTPS have the option --rtps. */
-#ifndef TIDE_TESTS_COMPAT_PEER_H
-#define TIDE_TESTS_COMPAT_PEER_H
+#pragma once
 
 #ifdef TIDE_NODES
 #define TIDE_DEFINE_POOLS
@@ -127,5 +126,3 @@ static inline char *next_order(void) {
   if (fgets(line, sizeof line, stdin) == NULL) exit(0);
   return line;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The messages that are exchanged. Each contains its index and a pattern that follows from the index. */
-#ifndef EXCHANGE_SAMPLE_H
-#define EXCHANGE_SAMPLE_H
+#pragma once
 
 #include <rosidl_runtime_c/message_type_support_struct.h>
 #include <stdbool.h>
@@ -22,5 +21,3 @@ typedef struct sample_kind {
 } sample_kind_t;
 
 extern const sample_kind_t sample_kinds[SAMPLE_KINDS];
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rounds of an executor with many timers, of which one is due. The clock is a variable, so that only the executor's
  * instructions are counted, on a PC as on a board. */
-#ifndef TIDE_BENCH_DISPATCH_H
-#define TIDE_BENCH_DISPATCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,5 +20,3 @@ bool dispatch_watch(size_t handles);
 /* Runs rounds and returns the number of callbacks that ran. It is never inlined, because callgrind counts what happens
  * inside it. */
 uint64_t measured_rounds(uint32_t rounds);
-
-#endif

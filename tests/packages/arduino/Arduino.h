@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Declarations of the names of an Arduino core that the library and its examples use, for compiling without one. */
-#ifndef TIDE_TEST_ARDUINO_H
-#define TIDE_TEST_ARDUINO_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -56,4 +55,3 @@ class IPAddress {
 
 void setup();
 void loop();
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TIDE_TEST_ARDUINO_UDP_H
-#define TIDE_TEST_ARDUINO_UDP_H
+#pragma once
 
 #include <Arduino.h>
 
@@ -14,4 +13,3 @@ class UDP : public Stream {
   virtual int read(uint8_t *bytes, size_t count) = 0;
   using Stream::read;
 };
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Declarations of those names of Arduino's network libraries that the library uses. */
-#ifndef TIDE_TEST_ARDUINO_NETWORKS_H
-#define TIDE_TEST_ARDUINO_NETWORKS_H
+#pragma once
 
 #include <Udp.h>
 
@@ -46,4 +45,3 @@ struct EthNames {
   IPAddress localIP();
 };
 extern EthNames ETH;
-#endif

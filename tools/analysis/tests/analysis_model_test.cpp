@@ -18,8 +18,7 @@ Description two_chains() {
 }
 
 // Applies one change to a correct description and returns the one error that results.
-template <class Change>
-std::string error_of(Change change) {
+template <class Change> std::string error_of(Change change) {
   Description description = two_chains();
   change(description);
   const Built built = System::build(description);

@@ -18,8 +18,7 @@
 // spin again. - a timer never runs early. A late one skips missed expiries, as in rcl.
 // Waitables must implement set_on_ready_callback and take_data_by_entity_id, as for rclcpp's EventsExecutor. Timers
 // that waitables put into a wait set are served as well.
-#ifndef TIDE_RCLCPP__EXECUTOR_HPP_
-#define TIDE_RCLCPP__EXECUTOR_HPP_
+#pragma once
 
 #include <chrono>
 #include <memory>
@@ -101,5 +100,3 @@ class Executor : public rclcpp::Executor {
 };
 
 }  // namespace tide_rclcpp
-
-#endif  // TIDE_RCLCPP__EXECUTOR_HPP_

@@ -20,8 +20,7 @@
 //
 // A duration is a number with a unit (ns, us, ms or s). For an invalid word, the parsers throw std::invalid_argument
 // with a text that quotes it.
-#ifndef TIDE_RCLCPP__OPTIONS_HPP_
-#define TIDE_RCLCPP__OPTIONS_HPP_
+#pragma once
 
 #include <chrono>
 #include <cstdint>
@@ -88,5 +87,3 @@ std::string name_of(const Chain &chain, std::size_t position);
 Options options_of(rclcpp::node_interfaces::NodeParametersInterface &parameters);
 
 }  // namespace tide_rclcpp
-
-#endif  // TIDE_RCLCPP__OPTIONS_HPP_

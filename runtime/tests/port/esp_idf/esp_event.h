@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names of ESP-IDF that the component uses, as its documentation gives them. */
-#ifndef TIDE_TEST_ESP_EVENT_H
-#define TIDE_TEST_ESP_EVENT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -12,5 +11,3 @@ typedef void (*esp_event_handler_t)(void *context, esp_event_base_t base, int32_
 #define ESP_EVENT_ANY_ID -1
 esp_err_t esp_event_loop_create_default(void);
 esp_err_t esp_event_handler_register(esp_event_base_t base, int32_t id, esp_event_handler_t handler, void *context);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names of ESP-IDF that the component uses, as its documentation gives them. */
-#ifndef TIDE_TEST_ESP_NETIF_H
-#define TIDE_TEST_ESP_NETIF_H
+#pragma once
 
 #include "esp_err.h"
 #include "esp_event.h"
@@ -25,5 +24,3 @@ esp_ip6_addr_type_t esp_netif_ip6_get_addr_type(esp_ip6_addr_t *address);
 esp_err_t esp_netif_create_ip6_linklocal(esp_netif_t *interface);
 esp_err_t esp_netif_init(void);
 esp_netif_t *esp_netif_create_default_wifi_sta(void);
-
-#endif

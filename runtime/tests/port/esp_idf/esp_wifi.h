@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names of ESP-IDF that the component uses, as its documentation gives them. */
-#ifndef TIDE_TEST_ESP_WIFI_H
-#define TIDE_TEST_ESP_WIFI_H
+#pragma once
 
 #include <stdint.h>
 
@@ -27,5 +26,3 @@ esp_err_t esp_wifi_set_mode(int mode);
 esp_err_t esp_wifi_set_config(int interface, wifi_config_t *config);
 esp_err_t esp_wifi_start(void);
 esp_err_t esp_wifi_connect(void);
-
-#endif

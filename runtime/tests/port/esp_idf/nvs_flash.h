@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names of ESP-IDF that the component uses, as its documentation gives them. */
-#ifndef TIDE_TEST_ESP_NVS_FLASH_H
-#define TIDE_TEST_ESP_NVS_FLASH_H
+#pragma once
 
 #include "esp_err.h"
 
@@ -9,5 +8,3 @@
 #define ESP_ERR_NVS_NEW_VERSION_FOUND 0x1110
 esp_err_t nvs_flash_init(void);
 esp_err_t nvs_flash_erase(void);
-
-#endif

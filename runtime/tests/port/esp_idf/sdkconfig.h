@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The default configuration from the Kconfig of the component and the system. */
-#ifndef TIDE_TEST_ESP_SDKCONFIG_H
-#define TIDE_TEST_ESP_SDKCONFIG_H
+#pragma once
 
 #define CONFIG_FREERTOS_HZ 100
 #define CONFIG_MICRO_ROS_ESP_XRCE_DDS_MIDDLEWARE 1
@@ -15,5 +14,3 @@
 #define CONFIG_MICRO_ROS_ESP_NETIF_WLAN 1
 #define CONFIG_ESP_WIFI_SSID "myssid"
 #define CONFIG_ESP_WIFI_PASSWORD ""
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The names of FreeRTOS that runtime/port/freertos uses, as in FreeRTOS's documentation, so that the port compiles and
  * its logic runs on this machine. freertos_names.cpp implements them. */
-#ifndef INC_FREERTOS_H
-#define INC_FREERTOS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,5 +32,4 @@ typedef void (*TaskFunction_t)(void *argument);
 
 #ifdef __cplusplus
 }
-#endif
 #endif

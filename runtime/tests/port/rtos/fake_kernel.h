@@ -81,5 +81,3 @@ class FakeKernel {
 };
 
 extern FakeKernel *fake;
-
-#endif

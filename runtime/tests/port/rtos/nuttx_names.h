@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The names of NuttX on the fake kernel: queries for tests.
-#ifndef TIDE_NUTTX_NAMES_H
-#define TIDE_NUTTX_NAMES_H
+#pragma once
 
 #include <nuttx/sched.h>
 
@@ -13,5 +12,3 @@ struct FakeNuttx {
 };
 extern FakeNuttx nuttx;
 tcb_s &tcb_of(FakeKernel::Task &task);
-
-#endif

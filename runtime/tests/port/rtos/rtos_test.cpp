@@ -68,8 +68,7 @@ class Rtos : public testing::Test {
   }
   std::vector<FakeKernel::Task *> others;
 
-  template <size_t count>
-  int run(std::array<tide_lane_t, count> &lanes, std::function<void(size_t)> function) {
+  template <size_t count> int run(std::array<tide_lane_t, count> &lanes, std::function<void(size_t)> function) {
     of_lanes = std::move(function);
     refused = 99;
     return tide_port_run_lanes(

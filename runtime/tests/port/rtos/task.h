@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef INC_TASK_H
-#define INC_TASK_H
+#pragma once
 
 #include "FreeRTOS.h"
 
@@ -40,5 +39,4 @@ uint32_t ulTaskNotifyTakeIndexed(UBaseType_t index, BaseType_t clear, TickType_t
 
 #ifdef __cplusplus
 }
-#endif
 #endif

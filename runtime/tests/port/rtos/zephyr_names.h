@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TIDE_ZEPHYR_NAMES_H
-#define TIDE_ZEPHYR_NAMES_H
+#pragma once
 
 #include <zephyr/kernel.h>
 
@@ -11,5 +10,3 @@
 constexpr int64_t ZEPHYR_TICK_NS = 100'000;
 extern std::function<void()> while_spinning;  // called while another processor holds a lock
 extern bool a_wait_was_limited;               // true if a wait used a time limit of the kernel
-
-#endif

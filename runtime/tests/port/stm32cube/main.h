@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a project's main.h contains: the names of the HAL and of CMSIS that the package uses. */
-#ifndef TIDE_TEST_CUBE_MAIN_H
-#define TIDE_TEST_CUBE_MAIN_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -41,5 +40,3 @@ void SCB_CleanDCache_by_Addr(uint32_t *address, int32_t bytes);
 uint32_t __get_PRIMASK(void);
 void __set_PRIMASK(uint32_t state);
 void __disable_irq(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names of ESP-IDF that the component uses, as its documentation gives them. */
-#ifndef TIDE_TEST_ESP_UART_H
-#define TIDE_TEST_ESP_UART_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ esp_err_t uart_driver_delete(int port);
 esp_err_t uart_get_buffered_data_len(int port, size_t *count);
 int uart_write_bytes(int port, const void *bytes, size_t count);
 int uart_read_bytes(int port, void *place, uint32_t count, TickType_t ticks);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names of ESP-IDF that the component uses, as its documentation gives them. */
-#ifndef TIDE_TEST_ESP_FREERTOS_H
-#define TIDE_TEST_ESP_FREERTOS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,5 +41,3 @@ void vPortExitCritical(portMUX_TYPE *lock);
 void esp_test_yield(void);
 #define portYIELD_FROM_ISR(woken) ((woken) ? esp_test_yield() : (void)0)
 BaseType_t xPortInIsrContext(void);
-
-#endif

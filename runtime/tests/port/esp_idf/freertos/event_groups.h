@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names of ESP-IDF that the component uses, as its documentation gives them. */
-#ifndef TIDE_TEST_ESP_EVENT_GROUPS_H
-#define TIDE_TEST_ESP_EVENT_GROUPS_H
+#pragma once
 
 #include "freertos/FreeRTOS.h"
 
@@ -11,5 +10,3 @@ EventGroupHandle_t xEventGroupCreate(void);
 EventBits_t xEventGroupSetBits(EventGroupHandle_t group, EventBits_t bits);
 EventBits_t xEventGroupWaitBits(EventGroupHandle_t group, EventBits_t bits, BaseType_t clear, BaseType_t all,
                                 TickType_t ticks);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names of ESP-IDF that the component uses, as its documentation gives them. */
-#ifndef TIDE_TEST_ESP_TASK_H
-#define TIDE_TEST_ESP_TASK_H
+#pragma once
 
 #include "freertos/FreeRTOS.h"
 
@@ -21,5 +20,3 @@ BaseType_t xTaskCreatePinnedToCore(TaskFunction_t function, const char *name, co
 BaseType_t xTaskNotifyGiveIndexed(TaskHandle_t task, UBaseType_t index);
 void vTaskNotifyGiveIndexedFromISR(TaskHandle_t task, UBaseType_t index, BaseType_t *woken);
 uint32_t ulTaskNotifyTakeIndexed(UBaseType_t index, BaseType_t clear, TickType_t ticks);
-
-#endif

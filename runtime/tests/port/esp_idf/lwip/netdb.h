@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names of lwIP that the component uses. */
-#ifndef TIDE_TEST_ESP_NETDB_H
-#define TIDE_TEST_ESP_NETDB_H
+#pragma once
 
 #include "lwip/sockets.h"
 
@@ -14,5 +13,3 @@ struct addrinfo {
 };
 int getaddrinfo(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **found);
 void freeaddrinfo(struct addrinfo *found);
-
-#endif

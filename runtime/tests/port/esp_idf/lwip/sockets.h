@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names of lwIP that the component uses. */
-#ifndef TIDE_TEST_ESP_SOCKETS_H
-#define TIDE_TEST_ESP_SOCKETS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -38,5 +37,3 @@ int connect(int file, const struct sockaddr *address, socklen_t bytes);
 int close(int file);
 ssize_t send(int file, const void *bytes, size_t count, int flags);
 ssize_t recv(int file, void *place, size_t count, int flags);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names of the Pico SDK that the package uses. */
-#ifndef TIDE_TEST_PICO_STDLIB_H
-#define TIDE_TEST_PICO_STDLIB_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,5 +15,3 @@ bool stdio_init_all(void);
 void stdio_flush(void);
 int putchar_raw(int octet);
 int getchar_timeout_us(uint32_t timeout_us);
-
-#endif

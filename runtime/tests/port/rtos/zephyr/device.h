@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TIDE_TEST_ZEPHYR_DEVICE_H
-#define TIDE_TEST_ZEPHYR_DEVICE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -20,5 +19,3 @@ bool device_is_ready(const struct device *device);
 
 #define DT_CHOSEN(name) name
 #define DEVICE_DT_GET(node) (&fake_device)
-
-#endif

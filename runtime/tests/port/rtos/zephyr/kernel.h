@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The names of Zephyr that runtime/port/zephyr uses, as in Zephyr's documentation: enough to compile the port here.
  */
-#ifndef TIDE_TEST_ZEPHYR_KERNEL_H
-#define TIDE_TEST_ZEPHYR_KERNEL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -105,5 +104,4 @@ void k_sched_unlock(void);
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The names of NuttX that runtime/port/nuttx/nuttx.c uses, as in NuttX's headers; included before it. The neighbouring
  * headers include this one. nuttx_names.cpp implements them. */
-#ifndef TIDE_TEST_NUTTX_SCHED_H
-#define TIDE_TEST_NUTTX_SCHED_H
+#pragma once
 
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -98,5 +97,4 @@ pthread_t nuttx_self(void);
 #define pthread_attr_setschedpolicy nuttx_set_policy
 #define pthread_attr_setschedparam nuttx_set_parameters
 #define pthread_attr_setstacksize nuttx_set_stack
-#endif
 #endif

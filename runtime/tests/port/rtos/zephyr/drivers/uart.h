@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TIDE_TEST_ZEPHYR_UART_H
-#define TIDE_TEST_ZEPHYR_UART_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -57,5 +56,4 @@ int uart_fifo_fill(const struct device *device, const uint8_t *bytes, int count)
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TIDE_TEST_ZEPHYR_SOCKET_H
-#define TIDE_TEST_ZEPHYR_SOCKET_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -45,5 +44,3 @@ ssize_t zsock_send(int socket, const void *bytes, size_t count, int flags);
 ssize_t zsock_recv(int socket, void *place, size_t count, int flags);
 int zsock_poll(struct zsock_pollfd *sockets, int count, int timeout_ms);
 int zsock_inet_pton(int family, const char *text, void *address);
-
-#endif

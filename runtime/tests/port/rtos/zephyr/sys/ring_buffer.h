@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TIDE_TEST_ZEPHYR_RING_BUFFER_H
-#define TIDE_TEST_ZEPHYR_RING_BUFFER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,5 +24,4 @@ uint32_t ring_buf_get(struct ring_buf *ring, uint8_t *place, uint32_t bytes);
 
 #ifdef __cplusplus
 }
-#endif
 #endif
