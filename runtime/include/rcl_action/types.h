@@ -14,10 +14,6 @@
 #endif
 #endif
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #ifndef TIDE_HAS_UUID_MESSAGE
 typedef struct unique_identifier_msgs__msg__UUID {
   uint8_t uuid[16];
@@ -52,7 +48,4 @@ typedef int8_t rcl_action_cancel_state_t;
 #define CANCEL_STATE_UNKNOWN_GOAL 2
 #define CANCEL_STATE_TERMINATED 3
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -5,10 +5,6 @@
 
 #include "rcl/rcl.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 typedef struct rcl_lifecycle_transition_t rcl_lifecycle_transition_t;
 
 typedef struct rcl_lifecycle_state_t {
@@ -55,7 +51,4 @@ typedef struct rcl_lifecycle_state_machine_t {
   rcl_lifecycle_state_machine_options_t options;
 } rcl_lifecycle_state_machine_t;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -6,10 +6,6 @@
 
 #include "rcl_action/rcl_action.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct rclc_action_server_s;
 struct rclc_action_client_s;
 
@@ -28,7 +24,4 @@ typedef struct rclc_action_goal_handle_t {
   void *ros_goal_request; /* PACKAGE__action__NAME_SendGoal_Request */
 } rclc_action_goal_handle_t;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -4,10 +4,6 @@
 
 #include "rcl/rcl.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define RCLC_UNUSED(x) (void)x
 
 typedef struct {
@@ -16,7 +12,4 @@ typedef struct {
   rcl_clock_t clock;
 } rclc_support_t;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -23,10 +23,6 @@
 #include "rosidl_runtime_c/primitives_sequence.h"
 #include "rosidl_runtime_c/string.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 typedef struct rcl_interfaces__msg__ParameterValue {
   uint8_t type;
   bool bool_value;
@@ -45,9 +41,6 @@ typedef struct rcl_interfaces__msg__Parameter {
   rcl_interfaces__msg__ParameterValue value;
 } rcl_interfaces__msg__Parameter;
 
-#ifdef __cplusplus
-}
-#endif
 #endif
 
 typedef rcl_interfaces__msg__Parameter Parameter;

@@ -5,10 +5,6 @@
 #include "rcutils/types/string_array.h"
 #include "rmw/types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 typedef struct rmw_names_and_types_t {
   rcutils_string_array_t names;
   rcutils_string_array_t *types; /* types of each name */
@@ -33,7 +29,4 @@ typedef struct rmw_topic_endpoint_info_array_s {
   rmw_topic_endpoint_info_t *info_array;
 } rmw_topic_endpoint_info_array_t;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

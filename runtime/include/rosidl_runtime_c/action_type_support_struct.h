@@ -5,10 +5,6 @@
 #include "rosidl_runtime_c/message_type_support_struct.h"
 #include "rosidl_runtime_c/service_type_support_struct.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Types of an action's three services and two topics. */
 typedef struct rosidl_action_type_support_t {
   const rosidl_service_type_support_t *goal_service_type_support;
@@ -23,7 +19,4 @@ typedef struct rosidl_action_type_support_t {
 #define ROSIDL_GET_ACTION_TYPE_SUPPORT(package, name) \
   ROSIDL_TYPESUPPORT_INTERFACE__ACTION_SYMBOL_NAME(rosidl_typesupport_c, package, action, name)()
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -8,10 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 typedef enum tide_scheduling {
   TIDE_SCHEDULING_INHERIT,     /* the scheduling of the thread that starts the lanes */
   TIDE_SCHEDULING_NORMAL,      /* shares the processor with all other threads; priority is not used */
@@ -43,7 +39,4 @@ typedef struct tide_lane_settings {
   bool may_run_normally;
 } tide_lane_settings_t;
 
-#ifdef __cplusplus
-}
-#endif
 #endif
