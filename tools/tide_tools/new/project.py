@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A new firmware project. The first part of this module has the properties of each board, the second part makes the
-files: from templates, as generated messages, and as a copy of the runtime."""
+"""A new firmware project: files from templates, generated messages, and a copy of the runtime. The properties of each
+board are in templates/boards.toml."""
 
 from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import jinja2
+import tomli
 
 from tide_tools.errors import UsageError
 from tide_tools.outputs import new_folder
@@ -24,10 +26,10 @@ class Board:
     text: str
     toolchain: str = ""  # name of a file in tide/cmake
     # folders of tide's tree that are copied, each with its location in the project
-    folders: tuple[tuple[str, str], ...] = ()
-    sources: tuple[str, ...] = ()
-    includes: tuple[str, ...] = ()
-    libraries: tuple[str, ...] = ()
+    folders: Sequence[tuple[str, str]] = ()
+    sources: Sequence[str] = ()
+    includes: Sequence[str] = ()
+    libraries: Sequence[str] = ()
     script: str = ""  # the linker script
     machine: str = ""  # the machine type of QEMU
     link: str = "udp"
@@ -38,114 +40,22 @@ class Board:
     runtime: str = "tide"  # the runtime's location in the project
     messages: str = "messages"  # the folder of the messages
     # single files that are copied, in the same form; they replace existing files
-    files: tuple[tuple[str, str], ...] = ()
-    parts: tuple[str, ...] = (
-        "CMakeLists.txt",
-        "cmake",
-        "include",
-        "port",
-        "src",
-        "README.md",
-    )  # parts of the runtime that are copied
+    files: Sequence[tuple[str, str]] = ()
+    # parts of the runtime that are copied
+    parts: Sequence[str] = ("CMakeLists.txt", "cmake", "include", "port", "src", "README.md")
     needs: str = ""  # what must be installed before the build
     build: str = ""  # command that builds the project; empty: CMake alone
 
 
-_SOURCES = ("include", "port", "src")
-_COMPONENT = "components/tide_micro_ros"
-
+_TEMPLATES = Path(__file__).parent / "templates"
 BOARDS = {
-    board.name: board
-    for board in (
-        Board("posix", "a program for this machine, over UDP", submit_ms=0.05, process_ms=0.05, dispatch_ms=0.02),
-        Board(
-            "mps2",
-            "an image for the MPS2 board with a Cortex-M7, which QEMU emulates, over a serial line",
-            toolchain="cortex-m7.cmake",
-            folders=(("sim/mps2", "board"),),
-            sources=("board/startup.c", "board/semihosting.c", "board/stdio.c"),
-            includes=("board",),
-            libraries=("tide_port_cortex_m",),
-            script="board/mps2.ld",
-            machine="mps2-an500",
-            link="serial",
-        ),
-        Board(
-            "stm32f405",
-            "an image for the STM32F405 without the vendor's code, which QEMU emulates, over a UART",
-            toolchain="cortex-m4f.cmake",
-            files=tuple((f"sim/mps2/{name}", f"board/{name}") for name in ("board.h", "stdio.c")),
-            sources=("tide/port/stm32/stm32f405.c", "board/stdio.c"),
-            includes=("board",),
-            libraries=("tide_port_stm32f405",),
-            script="tide/port/stm32/stm32f405.ld",
-            machine="netduinoplus2",
-            link="serial",
-        ),
-        Board(
-            "freertos",
-            "an image with FreeRTOS for the MPS2 board with a Cortex-M7, which QEMU emulates, over a serial line",
-            folders=(("sim/mps2", "board"), ("sim/freertos", "freertos")),
-            machine="mps2-an500",
-            link="serial",
-            needs="a FreeRTOS kernel, V11 or later: make FREERTOS_KERNEL_PATH=/path/to/FreeRTOS-Kernel",
-        ),
-        Board(
-            "stm32",
-            "a folder for a project of STM32Cube, over a UART",
-            link="serial",
-            runtime="tide_micro_ros",
-            messages="tide_micro_ros/messages",
-            files=tuple(
-                (f"runtime/port/stm32cube/{name}", f"tide_micro_ros/{name}") for name in ("CMakeLists.txt", "tide.mk")
-            ),
-            parts=_SOURCES,
-            needs="a project of STM32CubeMX; INTEGRATE.md says what to add to it",
-        ),
-        Board(
-            "esp32",
-            "a project of ESP-IDF, over Wi-Fi and UDP",
-            runtime=_COMPONENT,
-            messages=f"{_COMPONENT}/messages",
-            files=tuple(
-                (f"runtime/port/esp_idf/{name}", f"{_COMPONENT}/{name}") for name in ("CMakeLists.txt", "Kconfig")
-            ),
-            parts=_SOURCES,
-            needs="ESP-IDF 5: source its export.sh",
-            build="idf.py build",
-        ),
-        Board(
-            "pico",
-            "a program for the Pico SDK, over USB",
-            link="serial",
-            runtime="tide_micro_ros",
-            messages="tide_micro_ros/messages",
-            files=(("runtime/port/pico/CMakeLists.txt", "tide_micro_ros/CMakeLists.txt"),),
-            parts=_SOURCES,
-            needs="the Pico SDK: export PICO_SDK_PATH=/path/to/pico-sdk",
-            build="cmake -S . -B build -G Ninja $(OPTIONS) && cmake --build build",
-        ),
-        Board(
-            "zephyr",
-            "an application of Zephyr, over a UART",
-            link="serial",
-            runtime="tide/runtime",
-            messages="tide/messages",
-            files=tuple(
-                (f"runtime/port/zephyr/{name}", f"tide/{name}")
-                for name in ("CMakeLists.txt", "Kconfig", "zephyr/module.yml")
-            ),
-            parts=_SOURCES,
-            needs="Zephyr 3.1 or later, its west and the name of the board: make BOARD=nucleo_f767zi",
-            build="west build -b $(BOARD) -d build .",
-        ),
-    )
+    name: Board(name, **properties)
+    for name, properties in tomli.loads((_TEMPLATES / "boards.toml").read_text(encoding="utf-8")).items()
 }
 
 # ---- files ----
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
-_TEMPLATES = Path(__file__).parent / "templates"
 _SHARED = ("README.md.j2", "main.c.j2", "node.py.j2", "system.toml.j2", "Makefile.j2")
 
 
