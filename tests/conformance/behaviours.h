@@ -14,9 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 typedef struct behaviour {
   const char *name;
@@ -85,6 +83,4 @@ rclc_executor_t executor_of(size_t handles);
 void spin_until(rclc_executor_t *executor, int count);
 void spin_for(rclc_executor_t *executor, int64_t time_ms);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END

@@ -10,10 +10,9 @@
 #include <stddef.h>
 
 #include "rosidl_runtime_c/string.h"
+#include "tide/base/extern_c.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 /* Returns a copy of data. */
 rosidl_runtime_c__String micro_ros_string_utilities_init(const char *data);
@@ -31,7 +30,5 @@ rosidl_runtime_c__String micro_ros_string_utilities_remove_tail_chars(rosidl_run
 /* Releases the memory of a string made here. */
 void micro_ros_string_utilities_destroy(rosidl_runtime_c__String *str);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

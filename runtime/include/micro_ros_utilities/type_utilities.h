@@ -12,9 +12,7 @@
 #include "rosidl_runtime_c/message_type_support_struct.h"
 #include "rosidl_runtime_c/string.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 /* Capacity of one member. path: where the member is in the message, such as "header.frame_id" or
  * "transforms.child_frame_id" (the elements of a sequence share one path). size counts elements, or characters with the
@@ -61,7 +59,5 @@ bool micro_ros_utilities_create_static_message_memory(const rosidl_message_type_
 bool micro_ros_utilities_destroy_message_memory(const rosidl_message_type_support_t *type_support, void *ros_msg,
                                                 const micro_ros_utilities_memory_conf_t conf);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

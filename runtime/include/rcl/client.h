@@ -5,9 +5,7 @@
 #include "rcl/node.h"
 #include "rosidl_runtime_c/service_type_support_struct.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 struct tide_client_handle;
 
@@ -47,7 +45,5 @@ rcl_ret_t rcl_take_response_with_info(const rcl_client_t *client, rmw_service_in
 bool rcl_client_is_valid(const rcl_client_t *client);
 rmw_client_t *rcl_client_get_rmw_handle(const rcl_client_t *client);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

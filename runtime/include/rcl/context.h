@@ -4,9 +4,7 @@
 
 #include "rcl/init_options.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 struct tide_support;
 
@@ -23,7 +21,5 @@ bool rcl_context_is_valid(const rcl_context_t *context);
 rcl_ret_t rcl_context_fini(rcl_context_t *context);
 rcl_ret_t rcl_context_get_domain_id(rcl_context_t *context, size_t *domain_id);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -7,9 +7,7 @@
 #include "rcl/publisher.h"
 #include "rcl/subscription.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 typedef enum rcl_publisher_event_type_e {
   RCL_PUBLISHER_OFFERED_DEADLINE_MISSED,
@@ -43,7 +41,5 @@ bool rcl_event_is_valid(const rcl_event_t *event); /* false */
 rcl_ret_t rcl_take_event(const rcl_event_t *event, void *event_info);
 rcl_ret_t rcl_event_fini(rcl_event_t *event);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -18,9 +18,7 @@
 #include "rcl/subscription.h"
 #include "rmw/names_and_types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 /* Number of publishers or subscriptions of a topic in all nodes. Names are given as for rcl_publisher_init. */
 rcl_ret_t rcl_count_publishers(const rcl_node_t *node, const char *topic_name, size_t *count);
@@ -76,7 +74,5 @@ rcl_ret_t rcl_get_subscriptions_info_by_topic(const rcl_node_t *node, rcutils_al
                                               const char *topic_name, bool no_mangle,
                                               rcl_topic_endpoint_info_array_t *subscriptions_info);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -4,9 +4,7 @@
 
 #include "rcl/context.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 struct tide_guard_handle;
 
@@ -27,7 +25,5 @@ rcl_ret_t rcl_guard_condition_fini(rcl_guard_condition_t *guard_condition);
  * before it begins count as one. Any thread or interrupt may call it. */
 rcl_ret_t rcl_trigger_guard_condition(rcl_guard_condition_t *guard_condition);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -4,9 +4,7 @@
 
 #include "rcl/context.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 /* Opens the link and waits for a session with the agent, at most tide_pools.connect_timeout_ms.
  * RCL_RET_ERROR: no session (tide_rclc_last_status says why). */
@@ -16,7 +14,5 @@ rcl_ret_t rcl_init(int argc, char const *const *argv, const rcl_init_options_t *
  * finalised become invalid, and their memory is free. Spins of other threads return after the running callback. */
 rcl_ret_t rcl_shutdown(rcl_context_t *context);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -5,9 +5,7 @@
 #include "rcl/allocator.h"
 #include "rcl/types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 typedef struct rcl_init_options_s {
   bool initialized;
@@ -25,7 +23,5 @@ rcl_ret_t rcl_init_options_set_domain_id(rcl_init_options_t *init_options, size_
 rcl_ret_t rcl_init_options_get_domain_id(const rcl_init_options_t *init_options, size_t *domain_id);
 rmw_init_options_t *rcl_init_options_get_rmw_init_options(rcl_init_options_t *init_options);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

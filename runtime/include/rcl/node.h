@@ -5,9 +5,7 @@
 #include "rcl/context.h"
 #include "rcl/node_options.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 struct tide_node_handle;
 
@@ -31,7 +29,5 @@ const char *rcl_node_get_logger_name(const rcl_node_t *node);
 rcl_ret_t rcl_node_get_domain_id(const rcl_node_t *node, size_t *domain_id);
 rmw_node_t *rcl_node_get_rmw_handle(const rcl_node_t *node);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -4,9 +4,7 @@
 
 #include "rcl/types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 typedef struct rcl_node_options_s {
   size_t domain_id;
@@ -16,7 +14,5 @@ rcl_node_options_t rcl_node_get_default_options(void);
 rcl_ret_t rcl_node_options_copy(const rcl_node_options_t *options, rcl_node_options_t *options_out);
 rcl_ret_t rcl_node_options_fini(rcl_node_options_t *options);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -6,9 +6,7 @@
 #include "rcl/time.h"
 #include "rosidl_runtime_c/message_type_support_struct.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 struct tide_publisher_handle;
 
@@ -47,7 +45,5 @@ rmw_publisher_t *rcl_publisher_get_rmw_handle(const rcl_publisher_t *publisher);
 rcl_ret_t rcl_publisher_get_subscription_count(const rcl_publisher_t *publisher, size_t *subscription_count);
 const char *rcl_publisher_get_topic_name(const rcl_publisher_t *publisher);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -5,9 +5,7 @@
 #include "rcl/node.h"
 #include "rosidl_runtime_c/service_type_support_struct.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 struct tide_service_handle;
 
@@ -46,7 +44,5 @@ rcl_ret_t rcl_send_response(const rcl_service_t *service, rmw_request_id_t *resp
 bool rcl_service_is_valid(const rcl_service_t *service);
 rmw_service_t *rcl_service_get_rmw_handle(const rcl_service_t *service);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -5,9 +5,7 @@
 #include "rcl/node.h"
 #include "rosidl_runtime_c/message_type_support_struct.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 struct tide_subscription_handle;
 
@@ -38,7 +36,5 @@ rmw_subscription_t *rcl_subscription_get_rmw_handle(const rcl_subscription_t *su
 rcl_ret_t rcl_subscription_get_publisher_count(const rcl_subscription_t *subscription, size_t *publisher_count);
 const char *rcl_subscription_get_topic_name(const rcl_subscription_t *subscription);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -8,9 +8,7 @@
 #include "rcl/types.h"
 #include "rcutils/time.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 typedef rcutils_time_point_value_t rcl_time_point_value_t;
 typedef rcutils_duration_value_t rcl_duration_value_t;
@@ -60,7 +58,5 @@ rcl_ret_t rcl_system_clock_fini(rcl_clock_t *clock);
 /* *delta = finish - start. RCL_RET_ERROR: the two times belong to clocks of different types. */
 rcl_ret_t rcl_difference_times(const rcl_time_point_t *start, const rcl_time_point_t *finish, rcl_duration_t *delta);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -6,9 +6,7 @@
 #include "rcl/time.h"
 #include "rcutils/logging_macros.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 struct tide_timer_handle;
 
@@ -43,7 +41,5 @@ rcl_timer_callback_t rcl_timer_get_callback(const rcl_timer_t *timer);
 rcl_timer_callback_t rcl_timer_exchange_callback(rcl_timer_t *timer, const rcl_timer_callback_t new_callback);
 rcl_ret_t rcl_timer_get_time_until_next_call(rcl_timer_t *timer, int64_t *time_until_next_call);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -11,9 +11,7 @@
 #include "rcl/subscription.h"
 #include "rcl/timer.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 struct tide_wait_set;
 
@@ -64,8 +62,6 @@ rcl_ret_t rcl_wait_set_add_event(rcl_wait_set_t *wait_set, const rcl_event_t *ev
  * added. RCL_RET_WAIT_SET_EMPTY: a wait set of capacity 0. */
 rcl_ret_t rcl_wait(rcl_wait_set_t *wait_set, int64_t timeout_ns);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 
 #endif

@@ -7,9 +7,7 @@
 
 #include "rcl_lifecycle/data_types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 #define RCL_RET_LIFECYCLE_STATE_REGISTERED 3000
 #define RCL_RET_LIFECYCLE_STATE_NOT_REGISTERED 3001
@@ -39,7 +37,5 @@ rcl_ret_t rcl_lifecycle_trigger_transition_by_id(rcl_lifecycle_state_machine_t *
 rcl_ret_t rcl_lifecycle_trigger_transition_by_label(rcl_lifecycle_state_machine_t *state_machine, const char *label,
                                                     bool publish_notification);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -8,9 +8,7 @@
 #include "rclc/types.h"
 #include "rosidl_runtime_c/action_type_support_struct.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 typedef void (*rclc_action_client_goal_callback_t)(rclc_action_goal_handle_t *goal_handle, bool accepted,
                                                    void *context);
@@ -40,7 +38,5 @@ rcl_ret_t rclc_action_send_goal_request(rclc_action_client_t *action_client, voi
                                         rclc_action_goal_handle_t **goal_handle);
 rcl_ret_t rclc_action_send_cancel_request(rclc_action_goal_handle_t *goal_handle);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

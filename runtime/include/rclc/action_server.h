@@ -8,9 +8,7 @@
 #include "rclc/types.h"
 #include "rosidl_runtime_c/action_type_support_struct.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 /* Returned by rclc_action_send_result: no client has requested the result yet, and there is no memory to keep the
  * result. */
@@ -46,7 +44,5 @@ rcl_ret_t rclc_action_publish_feedback(rclc_action_goal_handle_t *goal_handle, v
 rcl_ret_t rclc_action_send_result(rclc_action_goal_handle_t *goal_handle, rcl_action_goal_state_t status,
                                   void *ros_response);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

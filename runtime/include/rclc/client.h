@@ -4,9 +4,7 @@
 
 #include "rclc/types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 rcl_ret_t rclc_client_init_default(rcl_client_t *client, const rcl_node_t *node,
                                    const rosidl_service_type_support_t *type_support, const char *service_name);
@@ -17,7 +15,5 @@ rcl_ret_t rclc_client_init(rcl_client_t *client, const rcl_node_t *node,
                            const rosidl_service_type_support_t *type_support, const char *service_name,
                            const rmw_qos_profile_t *qos_profile);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

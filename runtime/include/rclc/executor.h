@@ -7,9 +7,7 @@
 #include "rclc/sleep.h"
 #include "rclc/types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 typedef bool (*rclc_executor_trigger_t)(rclc_executor_handle_t *handles, unsigned int size, void *object);
 
@@ -105,7 +103,5 @@ bool rclc_executor_trigger_all(rclc_executor_handle_t *handles, unsigned int siz
 bool rclc_executor_trigger_one(rclc_executor_handle_t *handles, unsigned int size, void *obj);
 bool rclc_executor_trigger_always(rclc_executor_handle_t *handles, unsigned int size, void *obj);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

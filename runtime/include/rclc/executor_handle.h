@@ -6,9 +6,7 @@
 #include "rclc/action_server.h"
 #include "rclc/types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 typedef enum {
   RCLC_UNKNOWN_TYPE = 0,
@@ -73,7 +71,5 @@ typedef struct {
 /* The program's timer, subscription, service, client, action or guard condition of a handle. */
 void *rclc_executor_handle_get_ptr(rclc_executor_handle_t *handle);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -22,9 +22,7 @@
 
 #include "rclc/executor.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 #define RCLC_SCHED_SUBSCRIPTIONS 16
 
@@ -97,7 +95,5 @@ rcl_ret_t rclc_executor_start_multi_threading_for_nuttx(rclc_executor_t *executo
 rcl_ret_t rclc_executor_publish(const rcl_publisher_t *publisher, const void *ros_message,
                                 rmw_publisher_allocation_t *allocation);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -4,16 +4,12 @@
 
 #include "rclc/types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 rcl_ret_t rclc_support_init(rclc_support_t *support, int argc, char const *const *argv, rcl_allocator_t *allocator);
 rcl_ret_t rclc_support_init_with_options(rclc_support_t *support, int argc, char const *const *argv,
                                          rcl_init_options_t *init_options, rcl_allocator_t *allocator);
 rcl_ret_t rclc_support_fini(rclc_support_t *support);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -4,15 +4,11 @@
 
 #include "rclc/types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 rcl_ret_t rclc_node_init_default(rcl_node_t *node, const char *name, const char *namespace_, rclc_support_t *support);
 rcl_ret_t rclc_node_init_with_options(rcl_node_t *node, const char *name, const char *namespace_,
                                       rclc_support_t *support, rcl_node_options_t *node_ops);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -4,9 +4,7 @@
 
 #include "rclc/types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 rcl_ret_t rclc_publisher_init_default(rcl_publisher_t *publisher, const rcl_node_t *node,
                                       const rosidl_message_type_support_t *type_support, const char *topic_name);
@@ -16,7 +14,5 @@ rcl_ret_t rclc_publisher_init(rcl_publisher_t *publisher, const rcl_node_t *node
                               const rosidl_message_type_support_t *type_support, const char *topic_name,
                               const rmw_qos_profile_t *qos_profile);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

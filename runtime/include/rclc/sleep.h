@@ -2,13 +2,11 @@
 #ifndef RCLC__SLEEP_H_
 #define RCLC__SLEEP_H_
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "tide/base/extern_c.h"
+
+TIDE_EXTERN_C_BEGIN
 
 void rclc_sleep_ms(unsigned int ms);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -4,9 +4,7 @@
 
 #include "rclc/types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 rcl_ret_t rclc_subscription_init_default(rcl_subscription_t *subscription, rcl_node_t *node,
                                          const rosidl_message_type_support_t *type_support, const char *topic_name);
@@ -16,7 +14,5 @@ rcl_ret_t rclc_subscription_init(rcl_subscription_t *subscription, rcl_node_t *n
                                  const rosidl_message_type_support_t *type_support, const char *topic_name,
                                  const rmw_qos_profile_t *qos_profile);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -4,16 +4,12 @@
 
 #include "rclc/types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 rcl_ret_t rclc_timer_init_default(rcl_timer_t *timer, rclc_support_t *support, const uint64_t timeout_ns,
                                   const rcl_timer_callback_t callback);
 rcl_ret_t rclc_timer_init_default2(rcl_timer_t *timer, rclc_support_t *support, const uint64_t timeout_ns,
                                    const rcl_timer_callback_t callback, bool autostart);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

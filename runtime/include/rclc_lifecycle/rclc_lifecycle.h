@@ -22,9 +22,7 @@
 #endif
 #endif
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 #define RCLC_LIFECYCLE_MAX_NUMBER_OF_STATES 100 /* the highest id of a transition is 99 */
 
@@ -82,7 +80,5 @@ rcl_ret_t rclc_lifecycle_change_state(rclc_lifecycle_node_t *lifecycle_node, uns
 /* Returns the result of the transition's callback; RCL_RET_OK if the transition has none. */
 rcl_ret_t rclc_lifecycle_execute_callback(rclc_lifecycle_node_t *lifecycle_node, unsigned int transition_id);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

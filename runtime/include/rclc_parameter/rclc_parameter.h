@@ -18,9 +18,7 @@
 #include <rosidl_runtime_c/primitives_sequence_functions.h>
 #include <rosidl_runtime_c/string_functions.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 /* Handles of an executor that a server takes. */
 #define RCLC_EXECUTOR_PARAMETER_SERVER_HANDLES 6
@@ -131,7 +129,5 @@ rcl_ret_t tide_parameter_get_int_of_first_edition(rclc_parameter_server_t *param
       parameter_server, parameter_name, output)
 #endif
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

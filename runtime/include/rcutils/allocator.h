@@ -11,10 +11,9 @@
 #include <string.h>
 
 #include "rcutils/ret.h"
+#include "tide/base/extern_c.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 /* Only functions whose description mentions the allocator use it: wait sets, the names in the graph, string arrays, and
  * the memory of a program's own messages (micro_ros_utilities, tide/message_heap.h). All other functions accept an
@@ -36,7 +35,5 @@ rcutils_allocator_t rcutils_get_default_allocator(void);
 /* False when a function is missing. */
 bool rcutils_set_default_allocator(rcutils_allocator_t *allocator);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

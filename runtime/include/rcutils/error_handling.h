@@ -10,9 +10,7 @@
 #include "rcutils/allocator.h"
 #include "rcutils/snprintf.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 typedef struct rcutils_error_string_s {
   char str[128];
@@ -26,7 +24,5 @@ bool rcl_error_is_set(void);
 #define rcutils_reset_error rcl_reset_error
 #define rcutils_error_is_set rcl_error_is_set
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

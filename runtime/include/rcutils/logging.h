@@ -11,9 +11,7 @@
 #include "rcutils/ret.h"
 #include "rcutils/time.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 typedef struct rcutils_log_location_t {
   const char *function_name;
@@ -58,7 +56,5 @@ __attribute__((format(printf, 4, 5)))
 #endif
 void rcutils_log(const rcutils_log_location_t *location, int severity, const char *name, const char *format, ...);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

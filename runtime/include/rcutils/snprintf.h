@@ -5,16 +5,14 @@
 #include <stdarg.h>
 #include <stddef.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "tide/base/extern_c.h"
+
+TIDE_EXTERN_C_BEGIN
 
 /* Like vsnprintf, but also returns a negative value for a null buffer of nonzero size or a null format. */
 int rcutils_vsnprintf(char *buffer, size_t buffer_size, const char *format, va_list arguments);
 int rcutils_snprintf(char *buffer, size_t buffer_size, const char *format, ...);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 
 #endif

@@ -5,10 +5,9 @@
 #include <stdint.h>
 
 #include "rcutils/ret.h"
+#include "tide/base/extern_c.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 typedef int64_t rcutils_duration_value_t;   /* ns */
 typedef int64_t rcutils_time_point_value_t; /* ns */
@@ -26,7 +25,5 @@ rcutils_ret_t rcutils_steady_time_now(rcutils_time_point_value_t *now);
  * is known (rmw_uros_sync_session). */
 rcutils_ret_t rcutils_system_time_now(rcutils_time_point_value_t *now);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

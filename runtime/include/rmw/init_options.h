@@ -6,9 +6,7 @@
 #include "rmw/ret_types.h"
 #include "rmw/types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 /* For options that the program creates itself, such as those of rmw_uros_ping_agent_options: UDP to port 8888 on this
  * machine until a rmw_uros_options_* call changes them. Nothing allocates. RMW_RET_INVALID_ARGUMENT: null. */
@@ -17,8 +15,6 @@ rmw_ret_t rmw_init_options_init(rmw_init_options_t *init_options, rcutils_alloca
 rmw_ret_t rmw_init_options_copy(const rmw_init_options_t *src, rmw_init_options_t *dst);
 rmw_ret_t rmw_init_options_fini(rmw_init_options_t *init_options);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 
 #endif

@@ -12,9 +12,7 @@
 #include "rcutils/types/string_array.h"
 #include "rmw/ret_types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 typedef enum rmw_qos_reliability_policy_e {
   RMW_QOS_POLICY_RELIABILITY_SYSTEM_DEFAULT,
@@ -151,7 +149,5 @@ typedef struct rmw_node_s {
   void *impl;
 } rmw_node_t;
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

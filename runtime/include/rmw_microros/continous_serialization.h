@@ -5,9 +5,7 @@
 #include "rmw/types.h"
 #include "ucdr/microcdr.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 /* Increases *topic_length, the length of the serialised message, by the number of octets that the other callback will
  * append. */
@@ -32,7 +30,5 @@ void rmw_uros_set_continous_serialization_callbacks(rmw_publisher_t *publisher,
                                                     rmw_uros_continous_serialization_size size_cb,
                                                     rmw_uros_continous_serialization serialization_cb);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

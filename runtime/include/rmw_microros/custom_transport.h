@@ -5,9 +5,7 @@
 #include "rmw/types.h"
 #include "uxr/client/transport.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 /* Value of `framing` below. */
 #define MICROROS_TRANSPORTS_FRAMING_MODE 1
@@ -23,7 +21,5 @@ rmw_ret_t rmw_uros_options_set_custom_transport(bool framing, void *args, open_c
                                                 close_custom_func close_cb, write_custom_func write_cb,
                                                 read_custom_func read_cb, rmw_init_options_t *rmw_options);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -4,9 +4,9 @@
 
 #include <stddef.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "tide/base/extern_c.h"
+
+TIDE_EXTERN_C_BEGIN
 
 #define RMW_UROS_ERROR_HANDLING
 
@@ -47,7 +47,5 @@ typedef void (*rmw_uros_error_handling)(const rmw_uros_error_entity_type_t entit
  * was reached. */
 void rmw_uros_set_error_handling_callback(rmw_uros_error_handling error_cb);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

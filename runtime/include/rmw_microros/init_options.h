@@ -4,9 +4,7 @@
 
 #include "rmw/init_options.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 /* Sets the link from command-line arguments: an address and a port, or a serial device. RMW_RET_INVALID_ARGUMENT: the
  * arguments contain neither. */
@@ -15,7 +13,5 @@ rmw_ret_t rmw_uros_options_set_udp_address(const char *ip, const char *port, rmw
 rmw_ret_t rmw_uros_options_set_serial_device(const char *dev, rmw_init_options_t *rmw_options);
 rmw_ret_t rmw_uros_options_set_client_key(uint32_t client_key, rmw_init_options_t *rmw_options);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -4,9 +4,7 @@
 
 #include "rmw/types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 /* Pings the agent, `attempts` times with timeout_ms each. Within a live session this costs one small message; without a
  * session the link is opened during the call. Any thread may call it, also while an executor spins. RMW_RET_ERROR: no
@@ -14,7 +12,5 @@ extern "C" {
 rmw_ret_t rmw_uros_ping_agent(const int timeout_ms, const uint8_t attempts);
 rmw_ret_t rmw_uros_ping_agent_options(const int timeout_ms, const uint8_t attempts, rmw_init_options_t *rmw_options);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -4,9 +4,7 @@
 
 #include "rmw/types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 /* Exchanges timestamps with the agent until the offset between the two clocks is known. RMW_RET_TIMEOUT: the agent did
  * not answer. */
@@ -16,7 +14,5 @@ bool rmw_uros_epoch_synchronized(void);
 int64_t rmw_uros_epoch_millis(void);
 int64_t rmw_uros_epoch_nanos(void);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

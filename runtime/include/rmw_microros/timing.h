@@ -4,9 +4,7 @@
 
 #include "rmw/types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 /* Longest wait of a publish for a free pool buffer: 0 or more; default 1,000, best effort 0. With TIDE_SEND_STOCK a
  * reliable publish also waits for the acknowledgment, with the same limit. */
@@ -19,7 +17,5 @@ rmw_ret_t rmw_uros_set_service_session_timeout(rmw_service_t *service, int sessi
 rmw_ret_t rmw_uros_set_context_entity_creation_session_timeout(rmw_context_t *context, int session_timeout);
 rmw_ret_t rmw_uros_set_context_entity_destroy_session_timeout(rmw_context_t *context, int session_timeout);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

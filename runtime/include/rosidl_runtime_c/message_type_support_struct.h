@@ -5,10 +5,9 @@
 #include "rosidl_runtime_c/string.h"
 #include "rosidl_runtime_c/visibility_control.h"
 #include "rosidl_typesupport_interface/macros.h"
+#include "tide/base/extern_c.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 typedef struct rosidl_message_type_support_t rosidl_message_type_support_t;
 
@@ -34,7 +33,5 @@ const rosidl_message_type_support_t *get_message_typesupport_handle_function(
 #define ROSIDL_GET_MSG_TYPE_SUPPORT(package, kind, name) \
   ROSIDL_TYPESUPPORT_INTERFACE__MESSAGE_SYMBOL_NAME(rosidl_typesupport_c, package, kind, name)()
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -12,10 +12,9 @@
 
 #include "rosidl_runtime_c/primitives_sequence.h"
 #include "rosidl_runtime_c/visibility_control.h"
+#include "tide/base/extern_c.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 #define ROSIDL_RUNTIME_C__PRIMITIVE_SEQUENCE_FUNCTIONS(NAME)                                                    \
   bool rosidl_runtime_c__##NAME##__Sequence__init(rosidl_runtime_c__##NAME##__Sequence *sequence, size_t size); \
@@ -41,7 +40,5 @@ ROSIDL_RUNTIME_C__PRIMITIVE_SEQUENCE_FUNCTIONS(int32)
 ROSIDL_RUNTIME_C__PRIMITIVE_SEQUENCE_FUNCTIONS(uint64)
 ROSIDL_RUNTIME_C__PRIMITIVE_SEQUENCE_FUNCTIONS(int64)
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

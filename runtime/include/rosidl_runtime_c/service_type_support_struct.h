@@ -6,9 +6,7 @@
 #include "rosidl_runtime_c/visibility_control.h"
 #include "rosidl_typesupport_interface/macros.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 typedef struct rosidl_service_type_support_t rosidl_service_type_support_t;
 
@@ -30,7 +28,5 @@ const rosidl_service_type_support_t *get_service_typesupport_handle_function(
 #define ROSIDL_GET_SRV_TYPE_SUPPORT(package, kind, name) \
   ROSIDL_TYPESUPPORT_INTERFACE__SERVICE_SYMBOL_NAME(rosidl_typesupport_c, package, kind, name)()
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

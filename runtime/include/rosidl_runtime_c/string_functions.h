@@ -11,10 +11,9 @@
 
 #include "rosidl_runtime_c/string.h"
 #include "rosidl_runtime_c/visibility_control.h"
+#include "tide/base/extern_c.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 /* Makes an empty string without memory. Previous contents are ignored, so the structure may be uninitialised. */
 bool rosidl_runtime_c__String__init(rosidl_runtime_c__String *string);
@@ -41,7 +40,5 @@ bool rosidl_runtime_c__String__Sequence__are_equal(const rosidl_runtime_c__Strin
 bool rosidl_runtime_c__String__Sequence__copy(const rosidl_runtime_c__String__Sequence *input,
                                               rosidl_runtime_c__String__Sequence *output);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -11,10 +11,9 @@
 
 #include "rosidl_runtime_c/u16string.h"
 #include "rosidl_runtime_c/visibility_control.h"
+#include "tide/base/extern_c.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 /* Makes an empty string without memory. Previous contents are ignored, so the structure may be uninitialised. */
 bool rosidl_runtime_c__U16String__init(rosidl_runtime_c__U16String *string);
@@ -46,7 +45,5 @@ bool rosidl_runtime_c__U16String__Sequence__are_equal(const rosidl_runtime_c__U1
 bool rosidl_runtime_c__U16String__Sequence__copy(const rosidl_runtime_c__U16String__Sequence *input,
                                                  rosidl_runtime_c__U16String__Sequence *output);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

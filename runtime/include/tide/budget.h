@@ -40,9 +40,9 @@
 #include "tide/trace.h"
 #endif
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "tide/base/extern_c.h"
+
+TIDE_EXTERN_C_BEGIN
 
 typedef struct tide_replenishment {
   int64_t time_ns;   /* the portion may be used from this time on */
@@ -138,7 +138,5 @@ typedef struct tide_budget_hooks {
   void (*read)(void *context, tide_budget_counters_t *counters, bool *high);
 } tide_budget_hooks_t;
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -36,9 +36,7 @@
 #include "tide/budget.h"
 #include "tide/posix.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 struct tide_posix_budgets;
 
@@ -103,7 +101,5 @@ int tide_posix_budget_counters(tide_posix_budget_t *lane, tide_budget_counters_t
 /* Returns one line that says what a status of these functions means and what to do. Static text. */
 const char *tide_posix_budget_advice(int status);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

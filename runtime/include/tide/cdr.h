@@ -11,9 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "tide/base/extern_c.h"
+
+TIDE_EXTERN_C_BEGIN
 
 typedef struct tide_cdr {
   uint8_t *bytes;  /* the buffer; written only by the put functions. Null for a cursor that only measures. */
@@ -91,7 +91,5 @@ const uint8_t *tide_cdr_view(tide_cdr_t *cdr, size_t count);
  * cannot fit in the remaining bytes is TIDE_ERROR_MALFORMED, so a hostile count never drives a long loop. */
 uint32_t tide_cdr_get_count(tide_cdr_t *cdr, size_t element_bytes_minimum);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -24,9 +24,7 @@
 
 #include "tide/executor.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 typedef enum tide_violation { TIDE_VIOLATION_LATE, TIDE_VIOLATION_MISSING } tide_violation_t;
 
@@ -71,7 +69,5 @@ tide_chain_watch_counters_t tide_chain_watch_counters(const tide_chain_watch_t *
 int tide_executor_get_watch(tide_executor_t *executor, size_t place, const char **name,
                             tide_chain_watch_counters_t *counters);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

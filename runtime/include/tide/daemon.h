@@ -30,9 +30,7 @@
 #include "tide/trace.h"
 #endif
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 struct tide_daemon;
 
@@ -191,7 +189,5 @@ int tide_daemon_hold_level(tide_daemon_t *daemon, uint8_t level, bool hold);
 void tide_daemon_pause_streams(tide_daemon_t *daemon, bool paused);
 bool tide_daemon_is_idle(tide_daemon_t *daemon, uint8_t stream);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -63,9 +63,7 @@
 #include "tide/trace.h"
 #endif
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 typedef enum tide_policy { TIDE_POLICY_TIDE, TIDE_POLICY_BATCH, TIDE_POLICY_READYSET } tide_policy_t;
 
@@ -425,7 +423,5 @@ int tide_chain_add(tide_chain_t *chain, tide_callback_t *callback);
 /* Add a callback that runs on another machine. Returns its position in the chain. */
 int tide_chain_add_remote(tide_chain_t *chain);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -12,9 +12,7 @@
 
 #include "tide/status.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 #define TIDE_FRAMING_FLAG 0x7Eu
 #define TIDE_FRAMING_ESCAPE 0x7Du
@@ -120,7 +118,5 @@ size_t tide_framing_reader_input(tide_framing_reader_t *reader, const uint8_t *b
 /* Forget a partial frame (the link was cut). */
 void tide_framing_reader_reset(tide_framing_reader_t *reader);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

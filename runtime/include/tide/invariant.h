@@ -12,9 +12,9 @@
 #define TIDE_INVARIANTS 0
 #endif
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "tide/base/extern_c.h"
+
+TIDE_EXTERN_C_BEGIN
 
 /* Reports a violated invariant and ends the program. It must not return. The runtime's implementation prints one line
  * on standard error and calls abort; without an operating system it executes the compiler's trap instruction. It is a
@@ -25,9 +25,7 @@ __attribute__((noreturn))
 #endif
 void tide_invariant_failed(const char *condition, const char *file, int line);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 
 /* TIDE_INVARIANT(condition): a statement. The condition must have no side effect. With checks off the condition is
  * compiled but not executed, so that variables used only in it are not reported as unused. */

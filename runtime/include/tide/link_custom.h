@@ -9,9 +9,7 @@
 #include "tide/link_serial.h"
 #include "tide/session.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 typedef struct tide_custom_transport {
   void *context;
@@ -71,7 +69,5 @@ void tide_custom_link_wake(tide_custom_link_t *link);
  * function can serve as tide_pump_t.run. */
 void tide_custom_link_run(void *link, int64_t deadline_ns);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

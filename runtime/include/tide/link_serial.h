@@ -12,9 +12,7 @@
 #include "tide/framing.h"
 #include "tide/transmitter.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 /* Stock clients and agents use these addresses. */
 #define TIDE_SERIAL_ADDRESS_AGENT 0x00u
@@ -52,7 +50,5 @@ void tide_serial_output_reset(tide_serial_output_t *output);
 /* Transmission time of `bytes` on the line, rounded up. */
 int64_t tide_serial_duration_ns(size_t bytes, uint32_t baud);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -34,9 +34,7 @@
 
 #include "tide/executor.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 struct tide_local_topic;
 
@@ -129,7 +127,5 @@ void tide_local_release(const void *message);
 /* Time of publication of the oldest queued message; TIDE_FOREVER: none is queued. */
 int64_t tide_local_oldest_ns(tide_local_subscription_t *subscription);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -28,9 +28,7 @@
 
 #include "tide/executor.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 /* Error codes in addition to tide/status.h; one for each misuse. */
 typedef enum tide_lock_error {
@@ -103,7 +101,5 @@ int tide_lock_give(tide_lock_t *lock);
  * not link them. */
 const char *tide_lock_text(int status);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -20,9 +20,7 @@
 
 #include "tide/session.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 typedef struct tide_long_write {
   tide_session_t *session;
@@ -56,7 +54,5 @@ uint16_t tide_session_long_progress(const tide_long_write_t *write);
 /* Return the nodes. An undelivered sample is given up. */
 void tide_session_long_end(tide_long_write_t *write);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -29,9 +29,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "tide/base/extern_c.h"
+
+TIDE_EXTERN_C_BEGIN
 
 typedef struct tide_measure_clock {
   uint64_t (*now)(void *context); /* ticks; counts up and wraps at mask. Called in every context that runs callbacks */
@@ -63,7 +63,5 @@ uint64_t tide_measure_ns(const tide_measure_t *measure, uint64_t ticks);
 size_t tide_measurement_line(const tide_measurement_t *measurement, const tide_measure_t *measure, char *text,
                              size_t bytes);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -10,9 +10,7 @@
 
 #include "tide/cdr.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 typedef enum tide_field_kind {
   TIDE_FIELD_BOOL,
@@ -75,7 +73,5 @@ size_t tide_message_size(const tide_message_type_t *type, const void *message);
 bool tide_message_sequence_equal(const tide_message_type_t *type, const void *a, const void *b);
 bool tide_message_sequence_copy(const tide_message_type_t *type, const void *input, void *output);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -14,9 +14,7 @@
 
 #include "tide/message.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 typedef struct tide_message_allocator {
   void *(*allocate)(size_t bytes, void *state); /* null: the program has no heap */
@@ -54,7 +52,5 @@ void tide_message_drop_members(const tide_message_type_t *type, void *message);
 /* Like tide_message_drop_elements, for messages of this type. Null: no effect. */
 void tide_message_sequence_drop(const tide_message_type_t *type, void *sequence);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

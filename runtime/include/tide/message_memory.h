@@ -17,9 +17,7 @@
 #include "tide/message.h"
 #include "tide/message_heap.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 /* Target of rosidl_service_type_support_t.data. */
 typedef struct tide_service_type {
@@ -72,7 +70,5 @@ void tide_message_bind_wstring(rosidl_runtime_c__U16String *string, uint16_t *me
 size_t tide_message_bind_elements(void *memory, size_t capacity, const void *elements, size_t size,
                                   size_t element_bytes);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

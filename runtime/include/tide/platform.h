@@ -6,11 +6,10 @@
 
 #include <stdint.h>
 
+#include "tide/base/extern_c.h"
 #include "tide/options.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 #define TIDE_FOREVER INT64_MAX
 
@@ -129,7 +128,5 @@ static inline void tide_platform_exit(const tide_platform_t *platform, uintptr_t
 #endif
 }
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -8,9 +8,7 @@
 #include "tide/pool_handles.h"
 #include "tide/rclc_action.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 #define TIDE_ACTION_ASKERS 2u
 #define TIDE_ACTION_REFUSED 4u /* refused goals that a server remembers */
@@ -113,7 +111,5 @@ typedef struct tide_action_pools {
 void tide_compat_release_actions(void);
 int tide_compat_remove_action(tide_executor_handle_t *executor, tide_action_t *action);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -5,9 +5,9 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "tide/base/extern_c.h"
+
+TIDE_EXTERN_C_BEGIN
 
 #define TIDE_GRAPH_NAME_BYTES 256
 
@@ -18,7 +18,5 @@ typedef struct tide_graph_pool {
 
 extern const tide_graph_pool_t tide_graph_pool;
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -13,9 +13,7 @@
 #include "tide/rclc.h"
 #include "tide/rclc_local.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 struct tide_service_type; /* tide/message_memory.h */
 
@@ -234,7 +232,5 @@ typedef struct tide_pools {
 
 extern const tide_pools_t tide_pools;
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

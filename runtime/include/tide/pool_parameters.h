@@ -9,9 +9,7 @@
 
 #include "tide/rclc_parameter.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 typedef union tide_parameter_value {
   int64_t integer; /* the first member, and no other is wider, so {0} clears the union */
@@ -73,7 +71,5 @@ typedef struct tide_parameter_pools {
 
 extern const tide_parameter_pools_t tide_parameter_pools;
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

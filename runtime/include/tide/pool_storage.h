@@ -14,9 +14,7 @@
 #include "tide/pool_parameters.h"
 #endif
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 #define TIDE_PLACES(count) ((count) > 0 ? (count) : 1)
 static struct {
@@ -221,7 +219,5 @@ TIDE_POOLS_LINKAGE const tide_pools_t tide_pools = {
     .window = TIDE_WINDOW,
 };
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -7,9 +7,7 @@
 #include "tide/link_custom.h"
 #include "tide/session.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 typedef enum tide_link_kind {
   TIDE_LINK_NONE,
@@ -126,7 +124,5 @@ typedef struct tide_link_counters {
  * TIDE_ERROR_NOT_FOUND: the session has no link. */
 int tide_port_link_counters(tide_session_t *session, tide_link_counters_t *counters);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -5,9 +5,9 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "tide/base/extern_c.h"
+
+TIDE_EXTERN_C_BEGIN
 
 #define TIDE_POSIX_ANY_CPU (-1)
 
@@ -27,7 +27,5 @@ void tide_posix_set_wake_up_lead(int64_t limit_ns);
  * The excess is at most one reading of the clock, below 1 us. */
 void tide_posix_spin_cpu(int64_t duration_ns);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

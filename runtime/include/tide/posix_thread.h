@@ -13,9 +13,7 @@
 
 #include "tide/posix.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 typedef struct tide_posix_scheduling {
   int policy;   /* SCHED_OTHER, SCHED_FIFO, SCHED_RR or (Linux) SCHED_DEADLINE of <sched.h> */
@@ -70,7 +68,5 @@ int tide_posix_lock_memory(void);
  * TIDE_ERROR_UNSUPPORTED where the system has no /dev/cpu_dma_latency. */
 int tide_posix_hold_cpu_latency(int32_t latency_us);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -14,9 +14,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "tide/base/extern_c.h"
+
+TIDE_EXTERN_C_BEGIN
 
 typedef struct tide_queue_entry {
   int64_t key;
@@ -56,7 +56,5 @@ tide_queue_entry_t *tide_queue_pop(tide_queue_t *queue);
 void tide_queue_remove(tide_queue_t *queue, tide_queue_entry_t *entry);
 static inline bool tide_queue_contains(const tide_queue_entry_t *entry) { return entry->place != 0u; }
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -32,9 +32,7 @@
 #include "tide/executor.h"
 #include "tide/session.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 typedef enum tide_send {
   TIDE_SEND_ASYNCHRONOUS, /* default: publish copies into the daemon's pool and returns */
@@ -161,7 +159,5 @@ rmw_ret_t tide_rclc_options_set_link_priority(rmw_init_options_t *options, int p
 /* Largest message of the link in bytes, from 68 to TIDE_MTU_BYTES, the default; RMW_RET_INVALID_ARGUMENT otherwise. */
 rmw_ret_t tide_rclc_options_set_mtu(rmw_init_options_t *options, size_t bytes);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -27,9 +27,7 @@
 
 #include "tide/rclc.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 /* How long a result is kept; default 10 s, negative: until its memory is needed for another result. Outdated goals
  * leave the status message at its next change. */
@@ -71,7 +69,5 @@ rcl_ret_t tide_rclc_action_server_get_counters(const rclc_action_server_t *actio
 rcl_ret_t tide_rclc_action_client_get_counters(const rclc_action_client_t *action_client,
                                                tide_action_counters_t *counters);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

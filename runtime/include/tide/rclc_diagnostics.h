@@ -30,9 +30,7 @@
 
 #include "tide/rclc.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 #define TIDE_DIAGNOSTICS_EXECUTORS 4u
 #define TIDE_DIAGNOSTICS_CHAINS 16u
@@ -61,7 +59,5 @@ typedef struct tide_diagnostics_counters {
 /* May be called from any thread at any time. */
 tide_diagnostics_counters_t tide_rclc_diagnostics_get_counters(void);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -5,9 +5,7 @@
 
 #include <rclc_lifecycle/rclc_lifecycle.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 /* Each creates its service and takes a handle of the executor. The reply with the transition graph has some 1,800
  * bytes: it needs fragments and a node of that size (TIDE_LARGE_NODE_BYTES of tide/pools.h). */
@@ -16,7 +14,5 @@ rcl_ret_t tide_rclc_lifecycle_init_get_available_transitions_server(rclc_lifecyc
 rcl_ret_t tide_rclc_lifecycle_init_get_transition_graph_server(rclc_lifecycle_service_context_t *context,
                                                                rclc_executor_t *executor);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -30,9 +30,7 @@
 
 #include "tide/local.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 typedef enum tide_reach { TIDE_REACH_AGENT, TIDE_REACH_LOCAL, TIDE_REACH_BOTH } tide_reach_t;
 
@@ -59,7 +57,5 @@ rcl_ret_t rcl_return_loaned_message_from_publisher(const rcl_publisher_t *publis
 rcl_ret_t rcl_publish_loaned_message(const rcl_publisher_t *publisher, void *ros_message,
                                      rmw_publisher_allocation_t *allocation);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

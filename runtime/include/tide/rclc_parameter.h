@@ -15,9 +15,7 @@
 
 #include "tide/rclc.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 /* Functions of the program that store values. load: returns false if no value is stored. value.type is the expected
  * type, and a stored value of another type counts as none. save: called after a change by client or program, in the
@@ -48,7 +46,5 @@ typedef struct tide_parameter_counters {
 rcl_ret_t tide_rclc_parameter_server_get_counters(const rclc_parameter_server_t *parameter_server,
                                                   tide_parameter_counters_t *counters);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -21,9 +21,7 @@
 
 #include "tide/rclc.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 /* Maximum length of a line's text, with NUL. A longer text is truncated at a UTF-8 character boundary. */
 #define TIDE_ROSOUT_TEXT_BYTES 256
@@ -49,7 +47,5 @@ typedef struct tide_rosout_counters {
 /* May be called from any thread at any time. */
 tide_rosout_counters_t tide_rclc_rosout_get_counters(void);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

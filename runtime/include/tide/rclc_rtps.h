@@ -21,9 +21,7 @@
 
 #include "tide/rtps_agent.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 /* address: the IPv4 address of the interface by which this board is reached. With a loopback address, only participants
  * of this machine are found, at their ports; with any other address, participants are also found by multicast.
@@ -135,7 +133,5 @@ const tide_rtps_agent_config_t tide_rtps_memory = {.start = NULL,
                                                    .sample_bytes = TIDE_RTPS_SAMPLE_BYTES};
 #endif
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -27,9 +27,7 @@
 
 #include "tide/rclc.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 /* Call it from a service callback: no response is sent when the callback returns. The program sends it later with the
  * request id that the callback received (rclc_executor_add_service_with_request_id), or never. */
@@ -74,7 +72,5 @@ typedef struct tide_client_counters {
 } tide_client_counters_t;
 rcl_ret_t tide_rclc_client_get_counters(const rcl_client_t *client, tide_client_counters_t *counters);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

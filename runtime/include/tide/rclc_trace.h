@@ -27,9 +27,7 @@
 #include "tide/rclc.h"
 #include "tide/trace.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 /* Two whole blocks. */
 #define TIDE_TRACE_MESSAGE_BYTES (2u * TIDE_TRACE_BLOCK_BYTES)
@@ -72,7 +70,5 @@ typedef struct tide_trace_counters {
 /* May be called from any thread at any time. */
 tide_trace_counters_t tide_rclc_trace_get_counters(void);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -61,9 +61,7 @@
 #include "tide/stream.h"
 #include "tide/xrce.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 /* A reader's share of the slots. Memory: the reader's. */
 typedef struct tide_account {
@@ -280,7 +278,5 @@ void tide_receiver_finish(tide_receiver_t *receiver, tide_slot_t *slot);
 void tide_receiver_retain(tide_receiver_t *receiver, const tide_delivery_t *delivery);
 void tide_receiver_release(tide_receiver_t *receiver, void *memory, bool reassembled);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

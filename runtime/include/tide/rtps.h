@@ -10,9 +10,7 @@
 
 #include "tide/cdr.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 enum {
   TIDE_RTPS_PAD = 0x01,
@@ -222,7 +220,5 @@ int tide_rtps_incompatible(const tide_rtps_qos_t *offered, const tide_rtps_qos_t
 
 bool tide_guid_equal(const tide_guid_t *left, const tide_guid_t *right);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

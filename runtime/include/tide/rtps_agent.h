@@ -30,9 +30,7 @@
 #include "tide/stream.h"
 #include "tide/xrce.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 /* Longest names, with NUL: NAME for topics, and for nodes with their namespace; TYPE for types. */
 #ifndef TIDE_RTPS_NAME_BYTES
@@ -176,7 +174,5 @@ size_t tide_rtps_agent_read(tide_rtps_agent_t *agent, uint8_t *bytes, int64_t no
 /* Ends the participant: the next polls return datagrams that report this to the other participants. */
 void tide_rtps_agent_close(tide_rtps_agent_t *agent, int64_t now_ns);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -19,9 +19,7 @@
 
 #include "tide/rtps.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 /* Datagrams sent are at most this long unless configured otherwise: the UDP payload that fits an Ethernet frame
  * (IPv4). */
@@ -289,7 +287,5 @@ bool tide_participant_poll(tide_participant_t *participant, int64_t now_ns, tide
 /* Leave the domain: the next polls return datagrams that report this to the other participants, and nothing else. */
 void tide_participant_leave(tide_participant_t *participant, int64_t now_ns);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

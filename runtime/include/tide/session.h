@@ -19,9 +19,7 @@
 #include "tide/daemon.h"
 #include "tide/message.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 typedef enum tide_session_state {
   TIDE_SESSION_IDLE,       /* not opened, or closed */
@@ -316,7 +314,5 @@ int tide_session_wait_object(tide_session_t *session, tide_object_t *object, int
                              const tide_pump_t *pump);
 int tide_session_wait_idle(tide_session_t *session, uint8_t stream, int64_t deadline_ns, const tide_pump_t *pump);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

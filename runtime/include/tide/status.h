@@ -3,9 +3,9 @@
 #ifndef TIDE_STATUS_H
 #define TIDE_STATUS_H
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "tide/base/extern_c.h"
+
+TIDE_EXTERN_C_BEGIN
 
 /* The codes from -39 to -42 are in tide/lock.h. */
 typedef enum tide_status {
@@ -53,7 +53,5 @@ typedef enum tide_status {
 /* One line in plain words for a status code; never null. The text is static, and any context may call the function. */
 const char *tide_status_text(int status);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

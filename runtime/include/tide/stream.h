@@ -8,9 +8,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "tide/base/extern_c.h"
+
+TIDE_EXTERN_C_BEGIN
 
 /* a - b as a signed distance, for |distance| < 32768. */
 static inline int16_t tide_sequence_distance(uint16_t a, uint16_t b) { return (int16_t)(uint16_t)(a - b); }
@@ -58,7 +58,5 @@ uint16_t tide_input_stream_heartbeat(tide_input_stream_t *stream, uint16_t first
  * missing. The result covers the messages that are known to have been sent and fit the window. */
 uint16_t tide_input_stream_missing(const tide_input_stream_t *stream);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

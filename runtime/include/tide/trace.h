@@ -21,11 +21,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tide/base/extern_c.h"
 #include "tide/priority.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 typedef enum tide_trace_kind {
   TIDE_TRACE_RELEASE = 1, /* a timer's expiry, at its nominal time */
@@ -138,7 +137,5 @@ static inline void tide_trace_set_instance(const tide_trace_ring_t *ring, tide_p
                    __ATOMIC_RELAXED);
 }
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -53,9 +53,7 @@
 #include "tide/queue.h"
 #include "tide/xrce.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 /* Account numbers of nodes without a writer. */
 #define TIDE_NODE_NO_WRITER 32u
@@ -388,7 +386,5 @@ struct tide_transmitter {
   tide_transmitter_counters_t counters;
 };
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -13,9 +13,7 @@
 
 #include "tide/cdr.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 enum {
   TIDE_XRCE_CREATE_CLIENT = 0x00,
@@ -316,7 +314,5 @@ void tide_xrce_put_create(tide_cdr_t *cdr, const tide_xrce_create_t *body);
 void tide_xrce_put_creation(tide_cdr_t *cdr, tide_xrce_request_t request, const tide_xrce_object_t *object);
 void tide_xrce_get_create(tide_cdr_t *cdr, tide_xrce_create_t *body);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -9,9 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "tide/base/extern_c.h"
+
+TIDE_EXTERN_C_BEGIN
 
 typedef enum ucdrEndianness { UCDR_BIG_ENDIANNESS = 0, UCDR_LITTLE_ENDIANNESS = 1 } ucdrEndianness;
 
@@ -64,7 +64,5 @@ UCDR_DECLARE(double, double)
 #undef UCDR_DECLARE
 bool ucdr_serialize_string(ucdrBuffer *buffer, const char *text); /* a string, whose length counts the NUL */
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

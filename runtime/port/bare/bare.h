@@ -7,9 +7,7 @@
 
 #include "tide/port.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 /* Functions that the board provides. */
 
@@ -24,7 +22,5 @@ void tide_bare_idle(uint32_t most_us);
 uintptr_t tide_bare_mask(void);
 void tide_bare_unmask(uintptr_t state);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -9,9 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 #define TIDE_EXCHANGE_CHAINS 3
 
@@ -30,7 +28,5 @@ typedef struct tide_exchange_board {
  * called from a thread with 4 KiB of stack, once in a program. */
 int tide_exchange(const tide_exchange_board_t *board);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

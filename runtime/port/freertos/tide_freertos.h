@@ -22,9 +22,7 @@
 #endif
 #include "tide/port.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 /* Index of the task notification used by waits, reserved for the runtime. The kernel's stream and message buffers also
  * use index 0, so a task that waits for both needs another index here. */

@@ -11,9 +11,9 @@
 
 #include <lwip/netif.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "tide/base/extern_c.h"
+
+TIDE_EXTERN_C_BEGIN
 
 /* ERR_IF: there is no such controller at the address in interface->state, or it does not become ready. */
 err_t tide_lan9118_init(struct netif *interface);
@@ -22,7 +22,5 @@ void tide_lan9118_input(struct netif *interface);
 /* Handler of the controller's interrupt, to be placed in the vector table. A program can have only one controller. */
 void tide_lan9118_interrupt(void);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -23,9 +23,7 @@
 #include <rmw/ret_types.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 /* Largest number of the agent's datagrams that are kept until the session reads them. Further ones are dropped;
  * reliable streams send their messages again. */
@@ -59,7 +57,5 @@ void tide_lwip_poll(void);
 void tide_lwip_wait(int64_t deadline_ns);
 int64_t tide_lwip_now_ns(void);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -10,9 +10,7 @@
 
 #include <rmw_microros/custom_transport.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 bool pico_serial_transport_open(struct uxrCustomTransport *transport);
 bool pico_serial_transport_close(struct uxrCustomTransport *transport);
@@ -21,7 +19,5 @@ size_t pico_serial_transport_write(struct uxrCustomTransport *transport, const u
 size_t pico_serial_transport_read(struct uxrCustomTransport *transport, uint8_t *bytes, size_t count, int timeout_ms,
                                   uint8_t *error);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

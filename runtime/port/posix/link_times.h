@@ -7,9 +7,9 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "tide/base/extern_c.h"
+
+TIDE_EXTERN_C_BEGIN
 
 typedef struct tide_posix_link_times {
   int64_t poll_limit_ns; /* longest interval between polls of the session, for requests that submit no message */
@@ -22,7 +22,5 @@ typedef struct tide_posix_link_times {
 
 extern tide_posix_link_times_t tide_posix_link_times;
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -15,9 +15,9 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "tide/base/extern_c.h"
+
+TIDE_EXTERN_C_BEGIN
 
 #define WAKE_UP_WINDOW 32u
 
@@ -32,7 +32,5 @@ int64_t tide_wake_up_lead_of(const tide_wake_up_lead_t *lead, int64_t pause_ns, 
 /* Reports that a sleep ended late_ns after its requested time. */
 void tide_wake_up_lead_learn(tide_wake_up_lead_t *lead, int64_t late_ns);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -36,9 +36,7 @@
 #include "tide/status.h"
 #include "tide_kernel.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 /* ---- platform.c needs ---- */
 
@@ -112,7 +110,5 @@ void tide_rtos_switched(const void *task);
 /* The board's transport for this address, called by the link's task. Null: no such kind of link, or unknown address. */
 const tide_custom_transport_t *tide_rtos_transport(const tide_link_address_t *address);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

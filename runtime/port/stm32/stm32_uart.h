@@ -34,9 +34,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 #include "uart.h" /* from port/cortex_m */
 
@@ -94,7 +92,5 @@ void tide_stm32_receive_interrupt(void); /* handler of the receiving stream: hal
 void tide_stm32_cache_clean(const uint8_t *line, size_t bytes);
 void tide_stm32_cache_invalidate(uint8_t *line, size_t bytes);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

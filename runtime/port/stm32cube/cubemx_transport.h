@@ -13,9 +13,7 @@
 
 #include <rmw_microros/custom_transport.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 bool cubemx_transport_open(struct uxrCustomTransport *transport);
 bool cubemx_transport_close(struct uxrCustomTransport *transport);
@@ -23,7 +21,5 @@ size_t cubemx_transport_write(struct uxrCustomTransport *transport, const uint8_
 size_t cubemx_transport_read(struct uxrCustomTransport *transport, uint8_t *bytes, size_t count, int timeout_ms,
                              uint8_t *error);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -6,9 +6,7 @@
 #include "rcutils/allocator.h"
 #include "rcutils/types/rcutils_ret.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 typedef struct rcutils_string_array_t {
   size_t size;
@@ -22,7 +20,5 @@ rcutils_ret_t rcutils_string_array_init(rcutils_string_array_t *string_array, si
                                         const rcutils_allocator_t *allocator);
 rcutils_ret_t rcutils_string_array_fini(rcutils_string_array_t *string_array);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -4,15 +4,12 @@
 #define TIDE_ESP_IDF_UROS_NETWORK_INTERFACES_H
 
 #include "esp_err.h"
+#include "tide/base/extern_c.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 /* Waits until the board has an address. Must be called once, from a task. */
 esp_err_t uros_network_interface_initialize(void);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -10,9 +10,7 @@
 
 #include <rmw_microros/custom_transport.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 #ifdef CONFIG_TIDE_LINK_UDP
 #define MICRO_ROS_FRAMING_REQUIRED false
@@ -36,7 +34,5 @@ size_t zephyr_transport_write(struct uxrCustomTransport *transport, const uint8_
 size_t zephyr_transport_read(struct uxrCustomTransport *transport, uint8_t *bytes, size_t count, int timeout_ms,
                              uint8_t *error);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

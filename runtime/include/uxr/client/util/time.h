@@ -4,16 +4,14 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "tide/base/extern_c.h"
+
+TIDE_EXTERN_C_BEGIN
 
 /* The monotonic clock of the port in ms and ns. Any thread may call these functions. */
 int64_t uxr_millis(void);
 int64_t uxr_nanos(void);
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 
 #endif
