@@ -230,13 +230,8 @@ def link_findings(system: System) -> list[Finding]:
 def _callback_findings(system: System, callback: Callback, path: Path, to_boards: Collection[int]) -> list[Finding]:
     findings = [*_too_long(callback, path, ("execution_ms",))]
     if callback.least_ms > callback.execution_ms:
-        findings.append(
-            Finding(
-                (*path, "least_ms"),
-                f"the shortest run of '{callback.name}' is longer than its execution_ms",
-                "make least_ms smaller",
-            )
-        )
+        what = f"the shortest run of '{callback.name}' is longer than its execution_ms"
+        findings.append(Finding((*path, "least_ms"), what, "make least_ms smaller"))
     if callback.sends is None:
         return findings
     services = (((*path, "requests"), callback.requests), ((*path, "replies"), callback.replies))
@@ -255,13 +250,8 @@ def _callback_findings(system: System, callback: Callback, path: Path, to_boards
         if not system.links:
             findings.append(Finding(path, f"'{callback.name}' sends, but there is no link", "add a [[links]] entry"))
         elif system.link_of_board(board) is None and len(system.boards()) > 1:
-            findings.append(
-                Finding(
-                    path,
-                    f"'{callback.name}' sends on board '{board.name}', but its link is not specified",
-                    'add link = "NAME" to the board',
-                )
-            )
+            what = f"'{callback.name}' sends on board '{board.name}', but its link is not specified"
+            findings.append(Finding(path, what, 'add link = "NAME" to the board'))
     return findings
 
 
@@ -382,13 +372,8 @@ def _line_findings(system: System) -> list[Finding]:
     findings = []
     if len(boards) == 1 and None in boards.values() and len(system.links) > 1:
         second = system.links[1]
-        findings.append(
-            Finding(
-                ("links", 1),
-                f"link '{second.name}' is the second link of the only board, for which there is no bound",
-                'give the board link = "NAME", or check one link at a time',
-            )
-        )
+        what = f"link '{second.name}' is the second link of the only board, for which there is no bound"
+        findings.append(Finding(("links", 1), what, 'give the board link = "NAME", or check one link at a time'))
     used = {link.name for link in boards.values() if link is not None}
     for index, link in enumerate(system.links):
         path: Path = ("links", index)
@@ -962,11 +947,8 @@ def tree_findings(system: System, losses: int, waiting: set[str]) -> Iterator[Fi
             branching.append((("chains", index, "branches_from"), cause, chain_of(chain.name), remedy))
         elif any(one.name in locked for one in tree):
             lock = system.locks[next(locked[one.name] for one in tree if one.name in locked)]
-            yield Finding(
-                ("locks", system.locks.index(lock)),
-                f"lock '{lock.name}' is taken in a chain that branches, for which there is no bound with a board",
-                "give each chain a timer of its own",
-            )
+            what = f"lock '{lock.name}' is taken in a chain that branches, for which there is no bound with a board"
+            yield Finding(("locks", system.locks.index(lock)), what, "give each chain a timer of its own")
         elif losses:
             cause = "there is no bound with a board and losses for chains that branch"
             remedy = "check without losses, or give each a timer of its own"

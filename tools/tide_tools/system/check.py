@@ -69,11 +69,8 @@ def _duplicates(system: System) -> Iterator[Finding]:
         names: set[str] = set()
         for position, callback in enumerate(chain.callbacks):
             if callback.name in names:
-                yield Finding(
-                    (*path, position, "name"),
-                    f"chain '{chain.name}' has two callbacks named '{callback.name}'",
-                    "rename one of them",
-                )
+                what = f"chain '{chain.name}' has two callbacks named '{callback.name}'"
+                yield Finding((*path, position, "name"), what, "rename one of them")
             names.add(callback.name)
             topics: set[str] = set()
             for publication_path, publication in callback.located((*path, position)):
@@ -134,23 +131,14 @@ def _unknown_callback(named: tuple[str, str], chains: Mapping[str, Chain], path:
 def _releases(chain: Chain, path: Path) -> Iterator[Finding]:
     for name, value in (("offset_ms", chain.offset_ms), ("jitter_ms", chain.jitter_ms)):
         if value and chain.branches_from is not None:
-            yield Finding(
-                (*path, name),
-                f"chain '{chain.name}' has no timer of its own, so it cannot have {name}",
-                f"give it to chain '{chain.branches_from[0]}'",
-            )
+            what = f"chain '{chain.name}' has no timer of its own, so it cannot have {name}"
+            yield Finding((*path, name), what, f"give it to chain '{chain.branches_from[0]}'")
         elif value >= chain.period_ms:
-            yield Finding(
-                (*path, name),
-                f"{name} of chain '{chain.name}' is not below its period of {chain.period_ms} ms",
-                "leave out whole periods" if name == "offset_ms" else "make it smaller",
-            )
+            what = f"{name} of chain '{chain.name}' is not below its period of {chain.period_ms} ms"
+            yield Finding((*path, name), what, "leave out whole periods" if name == "offset_ms" else "make it smaller")
     if chain.deadline_ms <= chain.jitter_ms < chain.period_ms:
-        yield Finding(
-            (*path, "jitter_ms"),
-            f"chain '{chain.name}' may be released after its deadline of {chain.deadline_ms} ms",
-            "make jitter_ms smaller or lengthen deadline_ms",
-        )
+        what = f"chain '{chain.name}' may be released after its deadline of {chain.deadline_ms} ms"
+        yield Finding((*path, "jitter_ms"), what, "make jitter_ms smaller or lengthen deadline_ms")
 
 
 def _event(system: System, chain: Chain, path: Path) -> Iterator[Finding]:
@@ -158,11 +146,8 @@ def _event(system: System, chain: Chain, path: Path) -> Iterator[Finding]:
     have."""
     if not chain.begins_with_event:
         if chain.burst > 1:
-            yield Finding(
-                (*path, "burst"),
-                f"chain '{chain.name}' has bursts of {chain.burst}, but does not begin with an event",
-                'remove burst, or begin with kind = "event"',
-            )
+            what = f"chain '{chain.name}' has bursts of {chain.burst}, but does not begin with an event"
+            yield Finding((*path, "burst"), what, 'remove burst, or begin with kind = "event"')
         return
     for name, value in (("offset_ms", chain.offset_ms), ("jitter_ms", chain.jitter_ms)):
         if value:
@@ -189,11 +174,8 @@ def _deadline(system: System, chain: Chain, path: Path) -> Iterator[Finding]:
     elif sum(callback.execution_ns for callback in system.path(chain)) > chain.deadline_ns:
         from_event = chain.deadline_ns != nanoseconds(chain.deadline_ms)
         left = f", of which its period leaves {chain.deadline_ns / 1e6:g} ms to an event" if from_event else ""
-        yield Finding(
-            (*path, "deadline_ms"),
-            f"chain '{chain.name}' executes for longer than its deadline of {chain.deadline_ms:f} ms{left}",
-            "lengthen deadline_ms or shorten execution_ms",
-        )
+        what = f"chain '{chain.name}' executes for longer than its deadline of {chain.deadline_ms:f} ms{left}"
+        yield Finding((*path, "deadline_ms"), what, "lengthen deadline_ms or shorten execution_ms")
 
 
 def _chains(system: System) -> Iterator[Finding]:
@@ -355,11 +337,8 @@ def _occasions(system: System) -> Iterator[Finding]:
             what = f"topic '{one.topic}' is published each {one.every}th time and on a condition"
             yield Finding((*path, "every"), what, "keep distance_ms")
         elif one.distance_ms is not None and one.distance_ms < chain.period_ms:
-            yield Finding(
-                (*path, "distance_ms"),
-                f"topic '{one.topic}' is published more often than '{callback.name}' runs",
-                f"write distance_ms = {chain.period_ms} or more",
-            )
+            what = f"topic '{one.topic}' is published more often than '{callback.name}' runs"
+            yield Finding((*path, "distance_ms"), what, f"write distance_ms = {chain.period_ms} or more")
         elif one.is_occasional and chain.begins_with_event and chain.burst > 1:
             what = f"topic '{one.topic}' is not published by each run of a chain with bursts"
             yield Finding(path, what, "describe a longer distance without bursts")
@@ -384,22 +363,16 @@ def _branches(system: System) -> Iterator[Finding]:
         taker = chain.callbacks[0]
         sent = None if len(before.publishes) > 1 and taker.topic is None else before.sends_to(taker)
         if not before.publishes:
-            yield Finding(
-                path,
-                f"'{named}' of chain '{name}' publishes nothing that chain '{chain.name}' could begin with",
-                'add publishes = { topic = "...", payload_bytes = ... } to it',
-            )
+            what = f"'{named}' of chain '{name}' publishes nothing that chain '{chain.name}' could begin with"
+            yield Finding(path, what, 'add publishes = { topic = "...", payload_bytes = ... } to it')
         elif isinstance(sent, Publication):  # in other cases, `_topics` reports it
             period_ns = sent.period_ns(chains[name].period_ns)
             what = f"branches from '{name}' and has another period"
             if sent.is_occasional:
                 what = f"begins with topic '{sent.topic}', whose messages are {period_ns / 1e6:g} ms apart"
             if chain.period_ns != period_ns:
-                yield Finding(
-                    ("chains", index, "period_ms"),
-                    f"chain '{chain.name}' {what}",
-                    f"write period_ms = {period_ns / 1e6:g}",
-                )
+                what = f"chain '{chain.name}' {what}"
+                yield Finding(("chains", index, "period_ms"), what, f"write period_ms = {period_ns / 1e6:g}")
 
 
 def _joins(system: System) -> Iterator[Finding]:
@@ -420,19 +393,13 @@ def _join(
 ) -> Iterator[Finding]:
     name, callback = named
     if chain.branches_from is None:
-        yield Finding(
-            path,
-            f"chain '{chain.name}' joins others and begins with a timer",
-            'name the first of those that it waits for by branches_from = "chain.callback"',
-        )
+        what = f"chain '{chain.name}' joins others and begins with a timer"
+        yield Finding(path, what, 'name the first of those that it waits for by branches_from = "chain.callback"')
     elif _waits_for_itself(chain, chains, joins=True):
         yield Finding(path, f"chain '{chain.name}' waits for itself", "remove the callbacks that come after it")
     elif not next(one for one in chains[name].callbacks if one.name == callback).publishes:
-        yield Finding(
-            path,
-            f"'{callback}' of chain '{name}' publishes nothing that chain '{chain.name}' could wait for",
-            'add publishes = { topic = "...", payload_bytes = ... } to it',
-        )
+        what = f"'{callback}' of chain '{name}' publishes nothing that chain '{chain.name}' could wait for"
+        yield Finding(path, what, 'add publishes = { topic = "...", payload_bytes = ... } to it')
     elif system.timer_of(chains[name]) is not system.timer_of(chain):
         yield Finding(
             path,
@@ -482,11 +449,8 @@ def _groups(system: System) -> Iterator[Finding]:
             )
         elif executors.setdefault(callback.group, callback.executor) != callback.executor:
             other = executors[callback.group]
-            yield Finding(
-                here,
-                f"group '{callback.group}' has callbacks on the executors '{other}' and '{callback.executor}'",
-                "make a group for each executor",
-            )
+            what = f"group '{callback.group}' has callbacks on the executors '{other}' and '{callback.executor}'"
+            yield Finding(here, what, "make a group for each executor")
 
 
 def _priorities(system: System) -> Iterator[Finding]:
@@ -495,20 +459,14 @@ def _priorities(system: System) -> Iterator[Finding]:
     own = list(_callbacks(system, lambda one: one.priority is not None))
     for path, callback in own:
         if system.where(callback) != "host":
-            yield Finding(
-                (*path, "priority"),
-                f"'{callback.name}' runs on the microcontroller, where chains give the priorities",
-                "remove it and set the chain's priority",
-            )
+            what = f"'{callback.name}' runs on the microcontroller, where chains give the priorities"
+            yield Finding((*path, "priority"), what, "remove it and set the chain's priority")
     if not own:
         return
     for path, callback in _callbacks(system, lambda one: one.priority is None):
         if system.where(callback) == "host":
-            yield Finding(
-                path,
-                f"'{callback.name}' has no priority, but other callbacks have one",
-                "add priority = ..., or remove those of the others",
-            )
+            what = f"'{callback.name}' has no priority, but other callbacks have one"
+            yield Finding(path, what, "add priority = ..., or remove those of the others")
 
 
 def _propagation(system: System) -> Iterator[Finding]:
@@ -524,17 +482,11 @@ def _propagation(system: System) -> Iterator[Finding]:
             place = whole.index(callback)
             before = whole[place - 1] if place else None
             if before is None or not system.hop_ns(before, callback):
-                yield Finding(
-                    path,
-                    f"'{callback.name}' is started by no callback of another executor of the host",
-                    "remove propagation_ms, or give it to the callback that is",
-                )
+                what = f"'{callback.name}' is started by no callback of another executor of the host"
+                yield Finding(path, what, "remove propagation_ms, or give it to the callback that is")
             elif callback.propagation_ns >= chain.period_ns:
-                yield Finding(
-                    path,
-                    f"a message to '{callback.name}' takes at least the period of chain '{chain.name}'",
-                    "make it shorter than period_ms",
-                )
+                what = f"a message to '{callback.name}' takes at least the period of chain '{chain.name}'"
+                yield Finding(path, what, "make it shorter than period_ms")
 
 
 def _budgets(system: System) -> Iterator[Finding]:
@@ -563,11 +515,8 @@ def _services(system: System) -> Iterator[Finding]:
             yield from _callback(chain, position, (*path, "callbacks", position))
         yield from _servers(chain, servers, path)
         if chain.reliability != "reliable":
-            yield Finding(
-                (*path, "reliability"),
-                f"chain '{chain.name}' has a service and is best effort: a lost request would never be answered",
-                'write reliability = "reliable"',
-            )
+            what = f"chain '{chain.name}' has a service and is best effort: a lost request would never be answered"
+            yield Finding((*path, "reliability"), what, 'write reliability = "reliable"')
 
 
 def _at(chain: Chain, position: int) -> Callback | None:
@@ -584,11 +533,8 @@ def _callback(chain: Chain, position: int, path: Path) -> Iterator[Finding]:
             "move the other one to a later callback, or to a separate chain that begins with an event",
         )
     elif callback.replies is not None and callback.kind != "service":
-        yield Finding(
-            (*path, "replies"),
-            f"'{callback.name}' of chain '{chain.name}' is of kind {callback.kind}, which receives no requests",
-            'write kind = "service", or publishes in place of replies',
-        )
+        what = f"'{callback.name}' of chain '{chain.name}' is of kind {callback.kind}, which receives no requests"
+        yield Finding((*path, "replies"), what, 'write kind = "service", or publishes in place of replies')
     elif callback.kind == "service":
         yield from _service(chain, position, path)
     elif callback.requests is not None and not _is(_at(chain, position + 1), "service"):
@@ -599,11 +545,8 @@ def _callback(chain: Chain, position: int, path: Path) -> Iterator[Finding]:
             'put a callback of kind = "service" after it, with replies = { service = "...", type = "..." }',
         )
     elif callback.kind == "client" and not _is(_at(chain, position - 1), "service"):
-        yield Finding(
-            (*path, "kind"),
-            f"client '{callback.name}' of chain '{chain.name}' does not follow a service whose reply it could take",
-            'put it after a callback of kind = "service", or make it a subscription',
-        )
+        what = f"client '{callback.name}' of chain '{chain.name}' does not follow a service whose reply it could take"
+        yield Finding((*path, "kind"), what, 'put it after a callback of kind = "service", or make it a subscription')
 
 
 def _is(callback: Callback | None, kind: str) -> bool:
@@ -614,11 +557,8 @@ def _service(chain: Chain, position: int, path: Path) -> Iterator[Finding]:
     server = chain.callbacks[position]
     asker, client = _at(chain, position - 1), _at(chain, position + 1)
     if server.replies is None:
-        yield Finding(
-            path,
-            f"service '{server.name}' of chain '{chain.name}' sends no reply",
-            'add replies = { service = "...", type = "..." }',
-        )
+        what = f"service '{server.name}' of chain '{chain.name}' sends no reply"
+        yield Finding(path, what, 'add replies = { service = "...", type = "..." }')
         return
     if asker is None and chain.branches_from is None:
         return  # it begins the chain, which _positions reports
@@ -666,17 +606,11 @@ def _servers(chain: Chain, servers: dict[str, tuple[Chain, Callback]], path: Pat
             continue
         here: Path = (*path, "callbacks", position, "replies", "service")
         if first.executor != callback.executor:
-            yield Finding(
-                here,
-                f"service '{name}' has servers on the executors '{first.executor}' and '{callback.executor}'",
-                "give each its own name",
-            )
+            what = f"service '{name}' has servers on the executors '{first.executor}' and '{callback.executor}'"
+            yield Finding(here, what, "give each its own name")
         elif of is chain:
-            yield Finding(
-                here,
-                f"service '{name}' is already that of '{first.name}' of chain '{of.name}'",
-                "use one service for each step of a chain",
-            )
+            what = f"service '{name}' is already that of '{first.name}' of chain '{of.name}'"
+            yield Finding(here, what, "use one service for each step of a chain")
         else:
             yield from _same_server(chain, position, (of, first), path)
 
@@ -767,28 +701,19 @@ def _boards(system: System) -> Iterator[Finding]:
             names.add(load.name)
         for key in ("process_ms", "dispatch_ms", "interrupt_ms"):
             if executor.where == "host" and getattr(executor, key):
-                yield Finding(
-                    ("executors", index, key),
-                    f"'{key}' of executor '{executor.name}' is for boards; on the host it is part of a callback",
-                    "remove it, and add its time to execution_ms",
-                )
+                what = f"'{key}' of executor '{executor.name}' is for boards; on the host it is part of a callback"
+                yield Finding(("executors", index, key), what, "remove it, and add its time to execution_ms")
         if executor.where == "host" and executor.pools is not None:
-            yield Finding(
-                ("executors", index, "pools"),
-                f"executor '{executor.name}' is on the host, which has no pools",
-                "remove it",
-            )
+            what = f"executor '{executor.name}' is on the host, which has no pools"
+            yield Finding(("executors", index, "pools"), what, "remove it")
     links = {board.name: system.link_of_board(board) for board in system.boards()}
     for index, chain in enumerate(system.chains):
         touched = {callback.executor for callback in system.path(chain)} & set(links)
         known = {link.name for name in touched if (link := links[name]) is not None}
         if chain.link is None or not touched or len(known) < len(touched) or chain.link in known:
             continue
-        yield Finding(
-            ("chains", index, "link"),
-            f"chain '{chain.name}' touches no board on link '{chain.link}'",
-            f"use one of: {', '.join(sorted(known))}, or leave it out",
-        )
+        what = f"chain '{chain.name}' touches no board on link '{chain.link}'"
+        yield Finding(("chains", index, "link"), what, f"use one of: {', '.join(sorted(known))}, or leave it out")
 
 
 _BOARD_POLICIES, _HOST_EXECUTORS = get_args(BoardPolicy), get_args(HostExecutor)
@@ -929,11 +854,8 @@ def _paths(system: System) -> Iterator[Finding]:
     for index, path in enumerate(system.paths):
         for name in path.chains:
             if system.timer_of(system.chain(name)).begins_with_event:
-                yield Finding(
-                    ("paths", index, "chains"),
-                    f"path '{path.name}': chain '{name}' begins with an event, so it does not sample a value",
-                    "leave it out: its deadline counts from the event",
-                )
+                what = f"path '{path.name}': chain '{name}' begins with an event, so it does not sample a value"
+                yield Finding(("paths", index, "chains"), what, "leave it out: its deadline counts from the event")
         for before, after in pairwise(system.chain(name) for name in path.chains):
             end, begin = before.callbacks[-1], system.path(after)[0]
             if end.executor != begin.executor:
@@ -960,11 +882,8 @@ def _programs(system: System) -> Iterator[Finding]:
             )
         for key in given:
             if executor.where == "host" and key != "command":
-                yield Finding(
-                    ("executors", index, key),
-                    f"executor '{executor.name}' is on the host, which has no {key}",
-                    "use command, or remove it",
-                )
+                what = f"executor '{executor.name}' is on the host, which has no {key}"
+                yield Finding(("executors", index, key), what, "use command, or remove it")
             elif executor.where == "mcu":
                 yield from _misfit(executor, system.link_of_board(executor), ("executors", index, key))
 
@@ -1000,11 +919,8 @@ def _executor_load(system: System) -> Iterator[Finding]:
         if executor.where == "mcu" and load > 1:
             which = f"board '{executor.name}'" if several else "the microcontroller"
             what = "callbacks and loads" if executor.loads else "callbacks"
-            yield Finding(
-                ("executors", index),
-                f"the {what} on {which} need {_percent(load)} of its one core",
-                "lengthen period_ms or shorten execution_ms",
-            )
+            what = f"the {what} on {which} need {_percent(load)} of its one core"
+            yield Finding(("executors", index), what, "lengthen period_ms or shorten execution_ms")
         if executor.where == "host" and load > executor.lanes:
             isolated = executor.policy == "callback_isolated"
             has = "is one thread" if isolated else f"has lanes = {executor.lanes}"
