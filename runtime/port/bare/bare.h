@@ -2,8 +2,7 @@
 /* A platform for boards whose framework has only a clock and a loop: Arduino, the SDK of the Pico, STM32Cube without a
  * kernel, a chip without any. Only one context executes; it reaches the agent through a custom transport
  * (rmw_uros_set_custom_transport). No interrupt calls the runtime unless the board masks it in tide_bare_mask. */
-#ifndef TIDE_BARE_H
-#define TIDE_BARE_H
+#pragma once
 
 #include "tide/port.h"
 
@@ -23,4 +22,3 @@ uintptr_t tide_bare_mask(void);
 void tide_bare_unmask(uintptr_t state);
 
 TIDE_EXTERN_C_END
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Interface of the port to a chip. This header has the interrupt controller, which all chips have. The chip's own
  * header has a free-running clock, a one-shot wake-up, and numbers of interrupts that software may pend. */
-#ifndef TIDE_CORTEX_M_CHIP_H
-#define TIDE_CORTEX_M_CHIP_H
+#pragma once
 
 #include <stdint.h>
 
@@ -36,6 +35,4 @@
 #include "stm32f405.h"
 #else
 #include "mps2.h"
-#endif
-
 #endif

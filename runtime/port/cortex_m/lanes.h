@@ -25,8 +25,7 @@
  *
  * A callback must not wait for a less urgent lane. Any other wait (a reliable publish into full pools) also blocks all
  * less urgent lanes. */
-#ifndef TIDE_CORTEX_M_LANES_H
-#define TIDE_CORTEX_M_LANES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -62,5 +61,3 @@ extern const tide_lane_budgets_t tide_lane_budgets __attribute__((weak));
   static tide_replenishment_t tide_lane_replenishments[(lanes) * (replenishments)];                        \
   const tide_lane_budgets_t tide_lane_budgets = {tide_lane_budget_places, lanes, tide_lane_replenishments, \
                                                  replenishments}
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The few registers of the ARM MPS2 boards (AN386: Cortex-M4F, AN500: Cortex-M7) that the port uses. */
-#ifndef TIDE_PORT_MPS2_H
-#define TIDE_PORT_MPS2_H
+#pragma once
 
 #include <stdint.h>
 
@@ -73,5 +72,3 @@ static inline void tide_chip_disarm(void) {
   MPS2_TIMER1->control = 0;
   MPS2_TIMER1->interrupts = 1;
 }
-
-#endif

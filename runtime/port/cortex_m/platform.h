@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Interface between the port, its link and the board's start-up code. */
-#ifndef TIDE_CORTEX_M_PLATFORM_H
-#define TIDE_CORTEX_M_PLATFORM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,5 +37,3 @@ void tide_cortex_m_wakeup_interrupt(void);
 void tide_cortex_m_software_interrupt(void);
 void tide_mps2_uart_receive_interrupt(void);
 void tide_mps2_dual_timer_interrupt(void);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Interrupts that software pends, now or at a time: one for the link and one for each lane. They share the wake-up
  * timer with sleeping callers. O(TIDE_SOFTWARE_INTERRUPTS) when a time has passed, else O(1). */
-#ifndef TIDE_CORTEX_M_SOFTWARE_H
-#define TIDE_CORTEX_M_SOFTWARE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ void tide_software_wake_at(size_t index, int64_t time_ns);
  * an earlier time. */
 void tide_software_look(int64_t (*look)(int64_t time_ns));
 void tide_software_look_by(int64_t time_ns);
-
-#endif

@@ -6,8 +6,7 @@
  * emulator, because on a chip an oscillator is on after a reset. QEMU's TIM2 counts at 1 GHz instead of 84 MHz;
  * tide_stm32_start sets the prescaler accordingly.
  */
-#ifndef TIDE_STM32F405_H
-#define TIDE_STM32F405_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -86,5 +85,3 @@ static inline void tide_chip_arm(uint32_t left_ns) {
 }
 
 static inline void tide_chip_disarm(void) { STM32_SYSTICK_CTRL = 0; }
-
-#endif

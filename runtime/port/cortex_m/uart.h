@@ -10,8 +10,7 @@
  * Cost in interrupt context: transmit_complete makes the next piece of the frame, about 8 instructions a byte (25 with
  * TIDE_LEAN), or takes the next message from the pool. received unescapes the bytes, linear in their number, and
  * handles acknowledgments and similar messages. Memory: the arrays that the board provides, and about 90 bytes. */
-#ifndef TIDE_CORTEX_M_UART_H
-#define TIDE_CORTEX_M_UART_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -63,5 +62,3 @@ int tide_uart_open_link(tide_session_t *session, const tide_link_address_t *addr
 void tide_uart_close_link(tide_session_t *session);
 int tide_uart_link_counters(tide_session_t *session, tide_link_counters_t *counters);
 void tide_uart_wake_task(void);
-
-#endif

@@ -17,8 +17,7 @@
  * real-time policy blocks all others on its processor, so it polls for at most a quarter of the time.
  *
  * Not thread-safe: the owner serialises. Nothing allocates. Cost of a call: some ten instructions. */
-#ifndef TIDE_PORT_POSIX_BUSY_POLL_H
-#define TIDE_PORT_POSIX_BUSY_POLL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -53,4 +52,3 @@ void tide_busy_poll_looked(tide_busy_poll_t *poll, int64_t now_ns, bool found);
 void tide_busy_poll_end(tide_busy_poll_t *poll, int64_t waited_ns, int64_t now_ns, bool found);
 
 TIDE_EXTERN_C_END
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Platform function for this port's links: sleep on an event and a descriptor at once. */
-#ifndef TIDE_PORT_POSIX_EVENT_H
-#define TIDE_PORT_POSIX_EVENT_H
+#pragma once
 
 #include "tide/platform.h"
 
@@ -11,5 +10,3 @@
  * TIDE_POSIX_READABLE: neither, but the descriptor is, or may be, readable. Without futexes, or with too many such
  * waits, TIDE_POSIX_READABLE is returned each millisecond. */
 int tide_posix_event_wait_or_readable(tide_event_t *event, int descriptor, int64_t deadline_ns);
-
-#endif

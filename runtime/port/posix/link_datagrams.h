@@ -12,8 +12,7 @@
  * limit.
  *
  * Not thread-safe: the owner serialises. Nothing allocates. */
-#ifndef TIDE_PORT_POSIX_LINK_DATAGRAMS_H
-#define TIDE_PORT_POSIX_LINK_DATAGRAMS_H
+#pragma once
 
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -103,4 +102,3 @@ void tide_datagram_input_init(tide_datagram_input_t *input, int descriptor, uint
 bool tide_datagram_input_take(tide_datagram_input_t *input, tide_on_datagram_t on_datagram, void *context);
 
 TIDE_EXTERN_C_END
-#endif

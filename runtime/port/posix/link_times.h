@@ -2,8 +2,7 @@
 /* Timing of links. Programs leave these values unchanged. Tests set them before they open a link, so that results do
  * not depend on the speed of the machine, and the next poll does not hide a lost wake-up.
  */
-#ifndef TIDE_PORT_POSIX_LINK_TIMES_H
-#define TIDE_PORT_POSIX_LINK_TIMES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -23,4 +22,3 @@ typedef struct tide_posix_link_times {
 extern tide_posix_link_times_t tide_posix_link_times;
 
 TIDE_EXTERN_C_END
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Baud rates that this system supports, for client and agent. */
-#ifndef TIDE_PORT_POSIX_SERIAL_SPEED_H
-#define TIDE_PORT_POSIX_SERIAL_SPEED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,5 +24,3 @@ static inline bool tide_serial_set_speed(struct termios *mode, uint32_t baud) {
   }
   return false;
 }
-
-#endif

@@ -10,8 +10,7 @@
  *
  * Not thread-safe: each thread needs its own. Nothing allocates. Cost: some ten instructions and a reading of the
  * clock. */
-#ifndef TIDE_PORT_POSIX_WAKE_UP_LEAD_H
-#define TIDE_PORT_POSIX_WAKE_UP_LEAD_H
+#pragma once
 
 #include <stdint.h>
 
@@ -33,4 +32,3 @@ int64_t tide_wake_up_lead_of(const tide_wake_up_lead_t *lead, int64_t pause_ns, 
 void tide_wake_up_lead_learn(tide_wake_up_lead_t *lead, int64_t late_ns);
 
 TIDE_EXTERN_C_END
-#endif

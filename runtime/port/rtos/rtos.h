@@ -28,8 +28,7 @@
  *
  * Priorities are those of lanes: larger is more urgent. An adaptor converts priorities if its kernel counts downwards.
  * Functions that end in _locked are called in the section of tide_kernel_enter. */
-#ifndef TIDE_RTOS_H
-#define TIDE_RTOS_H
+#pragma once
 
 #include "tide/lock.h"
 #include "tide/port.h"
@@ -111,4 +110,3 @@ void tide_rtos_switched(const void *task);
 const tide_custom_transport_t *tide_rtos_transport(const tide_link_address_t *address);
 
 TIDE_EXTERN_C_END
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What servers and clients of actions share; implemented in action.c. */
-#ifndef TIDE_COMPAT_ACTION_H
-#define TIDE_COMPAT_ACTION_H
+#pragma once
 
 #include <string.h>
 
@@ -102,5 +101,3 @@ tide_action_result_t *tide_action_result_of(const tide_goal_t *goal);
 /* TIDE_ERROR_FULL means that nothing was sent. */
 int tide_action_send_kept(tide_action_t *action, const rmw_request_id_t *asker, const uint8_t *goal_id);
 int tide_action_publish_status(tide_action_t *action);
-
-#endif

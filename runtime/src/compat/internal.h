@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Declarations shared by the modules of this folder: support.c, node.c, topics.c, services.c, executor.c and those
  * built on them. */
-#ifndef TIDE_COMPAT_INTERNAL_H
-#define TIDE_COMPAT_INTERNAL_H
+#pragma once
 
 #include "tide/message_memory.h"
 #include "tide/pool_handles.h"
@@ -184,5 +183,3 @@ rcl_ret_t tide_compat_commit_handle(rclc_executor_t *executor, rclc_executor_han
 int tide_compat_remove_callback(tide_callback_t *callback);
 /* Like tide_compat_remove_callback, and also frees the executor's entry. */
 int tide_compat_leave_executor(tide_callback_t *callback, rclc_executor_handle_t **handle);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Functions of the executor (executor.c) for local delivery (local.c) and for the watch over deadlines (chain.c). */
-#ifndef TIDE_EXEC_H
-#define TIDE_EXEC_H
+#pragma once
 
 #include "tide/chain_watch.h"
 #include "tide/executor.h"
@@ -20,6 +19,4 @@ void tide_exec_trace_deadline(const tide_callback_t *runs, tide_priority_t prior
                               int64_t now_ns);
 #else
 #define tide_exec_trace_deadline(runs, priority, violation, now_ns) ((void)(now_ns))
-#endif
-
 #endif
