@@ -121,7 +121,6 @@ void tide_freertos_alarm(void);
 void tide_freertos_switched_in(void);
 #endif
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
+
 #endif

@@ -10,9 +10,7 @@
 #include "tide/port.h"
 #include "tx_api.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TIDE_EXTERN_C_BEGIN
 
 #ifndef TIDE_THREADX_LANES /* maximum number of lanes of one executor */
 #define TIDE_THREADX_LANES 8
@@ -64,7 +62,5 @@ typedef struct tide_kernel_task {
 } tide_kernel_task_t;
 typedef int64_t tide_kernel_stamp_t;
 
-#ifdef __cplusplus
-}
-#endif
+TIDE_EXTERN_C_END
 #endif

@@ -2,8 +2,7 @@
 // A kernel of a few lines for the tests of ports: one processor, tasks by fixed priority, time that advances only while
 // a task works or all of them sleep, and interrupts at any place chosen by a test. Tasks are threads, of which only one
 // runs at a time. The names of FreeRTOS, Zephyr, NuttX and ThreadX are implemented on this kernel (*_names.cpp).
-#ifndef TIDE_FAKE_KERNEL_H
-#define TIDE_FAKE_KERNEL_H
+#pragma once
 
 #include <condition_variable>
 #include <cstdint>
