@@ -4,6 +4,7 @@ What tide trace describe writes is checked at once, and its bounds hold in the n
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -142,6 +143,19 @@ def test_a_board_that_reports_its_chain(children: Children, tmp_path: Path) -> N
     broken = [one for one in run["answers"] if one["verdict"] == "broken"]
     assert seen["max_ns"] <= seen["bound_ns"] or broken, seen
 
+    # What this run measured of the programs goes into the description.
+    done = tide_apart("trace", "describe", tmp_path / "own", "--out", tmp_path / "measured.toml")
+    assert done.returncode == 0, done.stdout + done.stderr
+    text = (tmp_path / "measured.toml").read_text(encoding="utf-8")
+    again = load(tmp_path / "measured.toml").chain("loop")
+    echo = again.callbacks[1]
+    assert echo.source.startswith("measured ") and int(echo.source.split()[1]) >= 8
+    assert "# elapsed from some/space/count to some/space/echo, DDS included" in text
+    assert "# measured: " in text and again.period_ns == PERIOD_MS * 1_000_000
+    assert len(re.findall("payload_bytes = 4 } # the longest of [0-9]+", text)) == 3
+    assert re.search("as described, because the run could not see them: .*loop/some_space_peer_timer", done.stderr)
+    checked_at_once(tmp_path / "measured.toml")
+
 
 def test_a_board_and_a_node_that_call_services(children: Children, tmp_path: Path) -> None:
     """The board's timer calls a node; its reply leads to a message, for which another node calls a third one."""
@@ -151,7 +165,8 @@ def test_a_board_and_a_node_that_call_services(children: Children, tmp_path: Pat
     nodes = ("hand", "serve", hold), ("planner", "serve", plan), ("brain", "ask", plan, done, again)
     started = start_nodes(children, tmp_path, *nodes, script=SERVICE)
     started += start_nodes(children, tmp_path, ("log", done, "-"))
-    board = children.start("board", [program("telling_peer"), *link.board, *BOARD, "--ask"], tmp_path / "board.log")
+    asking = ("--key", "0xC1", "--chain", "1000", "--ask")  # long enough for what a busy machine does to three nodes
+    board = children.start("board", [program("telling_peer"), *link.board, *asking], tmp_path / "board.log")
     board.wait_event("ready", START_LIMIT_S)
     file, system = described(tmp_path)
     for child in (board, *started, agent):

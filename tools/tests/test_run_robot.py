@@ -368,7 +368,7 @@ class Told:
 def test_what_an_observer_saw_is_not_nothing_when_it_failed_to_tell() -> None:
     run = Robot.__new__(Robot)
     run.players, run.hosts = {}, []
-    seen = '{"topic": "/encoders", "times_ns": [7], "missed": [], "publishers": 1}'
+    seen = '{"topic": "/encoders", "times_ns": [7], "missed": [], "publishers": 1, "bytes": 4}'
     with pytest.raises(RunError, match=r"observer ended without telling what it saw \(exit code 1\)"):
         run._gather(0, cast(Child, Told(seen)))
     assert run._gather(0, cast(Child, Told(seen, '{"event": "told"}'))).topics == {"/encoders": [7]}

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from tide_tools.interrupts import interruptible
-from tide_tools.outputs import results_folder
+from tide_tools.outputs import results_folder, write_text
 from tide_tools.programs.binaries import MissingBinaryError
 from tide_tools.programs.child import RunError, may_use_fifo
 from tide_tools.programs.domain import DOMAIN_MAXIMUM, ros_domain
@@ -35,6 +35,7 @@ from tide_tools.run.robot import START_LIMIT_S, Settings
 from tide_tools.system.load import SystemFileError, load, problem_lines, require_played
 from tide_tools.system.servers import cores_line, on_one_core
 from tide_tools.terminal.style import print_whole, print_wrapped
+from tide_tools.trace.folders import RESULTS, SYSTEM
 
 if TYPE_CHECKING:
     from tide_tools.report.results import Period, Results
@@ -56,7 +57,7 @@ class ExecutorChoice(str, Enum):
 
 _ALL = ExecutorChoice.batch, ExecutorChoice.tide, ExecutorChoice.preemptive
 _LEFT_BY_A_RUN = (
-    *("results.json", "report.html", "latency.svg", "timeline.svg", "parts"),
+    *(RESULTS, "report.html", "latency.svg", "timeline.svg", "parts", SYSTEM),
     *(one.value for one in ExecutorChoice if one is not ExecutorChoice.every),
 )
 
@@ -168,6 +169,7 @@ def run(
             print_wrapped(console, line, rest="  ")
         run = _Run(system, variants, settings, file.resolve().parent)
         with interruptible(), results_folder(folder, _LEFT_BY_A_RUN, keep=(RunError,)) as place:
+            write_text(place / SYSTEM, file.read_text(encoding="utf-8"))
             results = run.run(place)
             status = results.exit_status(require_guarantee)
         text = f"\n{folder}/report.html; beside it results.json, pictures, and the logs of every part"
@@ -263,7 +265,7 @@ def _write(results: Results, periods: list[Period], place: Path) -> None:
     from tide_tools.report.page import write_page
     from tide_tools.report.results import write
 
-    write(results, place / "results.json")
+    write(results, place / RESULTS)
     (place / "latency.svg").write_text(latency_chart(results).svg(alone=True), encoding="utf-8")
     if periods:
         (place / "timeline.svg").write_text(timeline_chart(periods).svg(alone=True), encoding="utf-8")

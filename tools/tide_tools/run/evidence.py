@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from tide_tools.programs.child import json_line
 from tide_tools.report.results import NAMES, PartResult, Period, Span
-from tide_tools.run.plan import every_of, link_of, maker_of
+from tide_tools.run.plan import every_of, is_given, link_of, maker_of
 from tide_tools.system.model import Callback, Chain, System, nanoseconds
 from tide_tools.system.places import RtpsLink
 from tide_tools.trace.step import Step
@@ -318,6 +318,27 @@ def _busy_ns(spans: Iterable[Interval], within: Interval, lanes: int) -> int:
         total_ns += at_ns - last_ns if busy >= lanes else 0
         busy, last_ns = busy + edges[at_ns], at_ns
     return total_ns
+
+
+def of_own_boards(system: System, steps: Iterable[Step]) -> Evidence:
+    """The times of callbacks on the user's boards, by "chain/callback", from start to end, from the traces that these
+    boards publish. A trace names a callback by its position in the chain, where other nodes may have positions, too. So
+    a chain counts if as many of its callbacks ran as are described on the board."""
+    given = [one.name for one in system.executors if one.where == "mcu" and is_given(one)]
+    found: dict[tuple[str, str], dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for step in steps:
+        board, kind, chain = step.place.partition(",")[0], step.what.partition(" "), step.chain.partition(",")[0]
+        if board in given and kind[0] == "callback":
+            found[board, chain][int(kind[2])].append(step.end_ns - step.start_ns)
+    told = {}
+    for (board, name), positions in found.items():
+        every = (one for chain in system.chains if chain.name == name for one in chain.callbacks)
+        own = [one for one in every if one.executor == board]
+        for callback, (_, of) in (
+            zip(own, sorted(positions.items()), strict=False) if len(own) == len(positions) else ()
+        ):
+            told[f"{name}/{callback.name}"] = {"count": len(of), "least_ns": min(of), "most_ns": max(of)}
+    return told
 
 
 # ---- parts of a latency ----

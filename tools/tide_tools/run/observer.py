@@ -5,11 +5,11 @@ Run as `python -m tide_tools.run.observer` with a JSON object on standard input:
 "readers", "observed"}], "services": [{"service", "type"}]}; readers is the number of other subscriptions. Prints
 {"missing": [...]} while an endpoint is missing, then {"event": "seen"}. At SIGTERM, or when standard input closes, it
 prints a line for each observed topic with the publication times of its messages on the monotonic clock, "missed":
-[[time, count]] where the numbers of its publisher show that some did not arrive, and the largest number of "publishers"
-that it had at one time. Then follows {"event": "told", "until_ns", "undescribed", "clock_set_ns"}: the time up to which
-the observer had taken all available messages, the user's endpoints that are not described (null: they were not searched
-for), and by how much the wall clock, from which the times of publication come, was set meanwhile. Then the observer
-ends."""
+[[time, count]] where the numbers of its publisher show that some did not arrive, the largest number of "publishers"
+that it had at one time, and the "bytes" of the longest message. Then follows {"event": "told", "until_ns",
+"undescribed", "clock_set_ns"}: the time up to which the observer had taken all available messages, the user's endpoints
+that are not described (null: they were not searched for), and by how much the wall clock, from which the times of
+publication come, was set meanwhile. Then the observer ends."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
-from tide_tools.run.messages import message_class
+from tide_tools.run.messages import ENCAPSULATION_BYTES, message_class
 from tide_tools.run.nodes import END_S, end_with, end_within, quality, say, told_lines, until_shut_down
 
 _LOOK_S = 0.2
@@ -62,14 +62,17 @@ class _Topic:
         self.times_ns: list[int] = []
         self.missed: list[tuple[int, int]] = []
         self.publishers, self.most_publishers, self._number = 0, 0, 0
+        self.longest_bytes = 0
         if self.observed:  # a best-effort subscription receives reliable messages, too
             node.create_subscription(message_class(self.type), self.name, self._take, quality(False, _DEPTH), raw=True)
 
-    def _take(self, _: bytes, info: dict[str, int]) -> None:
-        """Stores the time of publication of a message. (The observer may take messages late and not in their order.)"""
+    def _take(self, octets: bytes, info: dict[str, int]) -> None:
+        """Stores the time of publication of a message, and its size. (The observer may take messages late and not in
+        their order.)"""
         since_ns = time.time_ns() - info["source_timestamp"]
         at_ns = time.monotonic_ns() - since_ns
         self.times_ns.append(at_ns)
+        self.longest_bytes = max(self.longest_bytes, len(octets) - ENCAPSULATION_BYTES)
         number = info["publication_sequence_number"]
         before = self._number if number > self._number else 0  # a restarted publisher begins with 1 again
         if self.publishers <= 1 and number > before + 1:
@@ -179,6 +182,7 @@ def main() -> None:
                     "times_ns": sorted(topic.times_ns),
                     "missed": topic.missed,
                     "publishers": topic.most_publishers,
+                    "bytes": topic.longest_bytes,
                 }
             )
     say({"event": "told", "until_ns": until_ns, "undescribed": undescribed, "clock_set_ns": clock.set_ns})

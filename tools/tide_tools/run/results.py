@@ -170,6 +170,7 @@ def outcome_of(system: System, recorded: Recorded, periods: int) -> Outcome:
     told |= {"undescribed": recorded.undescribed, "other_real_time": recorded.other_real_time}
     told["legs"] = [asdict(leg) for one in seen for leg in one.legs]
     told["topics"] = [asdict(rate) for one in seen for rate in one.rates]
+    told["traced"] = evidence.of_own_boards(system, recorded.steps)
     told |= thread_evidence(system, recorded)
     if recorded.lines:
         told["lines"] = evidence.of_lines(recorded.lines, recorded.start_ns, recorded.end_ns, traced)

@@ -87,8 +87,8 @@ class Recorded:
     unfinished: chain and number of instances that a board began but did not end; the board does not report their runs.
     topics: by topic, the times of publication. missed: by topic, messages that the observer missed according to the
     publisher's numbers, as the time of the next message and the number that was missed before it. publishers: by topic,
-    the largest number of publishers at one time. end_ns: all parts ran until this time. seen_until_ns: the observer had
-    taken all messages up to this time."""
+    the largest number of publishers at one time. sizes: by topic, the bytes of the longest message. end_ns: all parts
+    ran until this time. seen_until_ns: the observer had taken all messages up to this time."""
 
     start_ns: int
     end_ns: int = 0
@@ -99,6 +99,7 @@ class Recorded:
     topics: dict[str, list[int]] = field(default_factory=dict)
     missed: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     publishers: dict[str, int] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
     counters: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)  # lines for people
     lines: dict[str, list[Frame]] = field(default_factory=dict)  # by board with an emulated line: the frames
@@ -496,6 +497,7 @@ class Robot:
             recorded.topics[told["topic"]] = told["times_ns"]
             recorded.missed[told["topic"]] = [(at_ns, count) for at_ns, count in told["missed"]]
             recorded.publishers[told["topic"]] = told["publishers"]
+            recorded.sizes[told["topic"]] = told["bytes"]
         elif told.get("event") == "told" and "until_ns" in told:
             recorded.seen_until_ns, recorded.undescribed = told["until_ns"], told["undescribed"]
             recorded.clock_set_ns = told["clock_set_ns"]

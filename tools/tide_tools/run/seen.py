@@ -39,11 +39,15 @@ from tide_tools.system.model import Callback, Chain, Publication, System
 
 @dataclass(frozen=True)
 class Leg:
-    """A part of a chain's path between two topics."""
+    """A part of a chain's path between two topics. after, until: the topics."""
 
     chain: str
     what: str
     most_ns: int
+    after: str
+    until: str
+    least_ns: int
+    count: int
 
 
 @dataclass(frozen=True)
@@ -59,13 +63,14 @@ class Section:
 
 @dataclass(frozen=True)
 class Rate:
-    """The rate of a topic that a program of the user publishes."""
+    """The rate of a topic that a program of the user publishes, and the bytes of its longest message."""
 
     topic: str
     count: int
     mean_ns: int | None
     longest_ns: int | None
     described_ns: int
+    longest_bytes: int
 
 
 @dataclass
@@ -353,7 +358,8 @@ def _rate(sent: Publication, chain: Chain, recorded: Recorded) -> Rate:
     times_ns = [at_ns for at_ns in recorded.topics.get(sent.topic, []) if at_ns >= recorded.start_ns]
     gaps = [after - before for before, after in pairwise(times_ns)]
     mean_ns = (times_ns[-1] - times_ns[0]) // len(gaps) if gaps else None
-    return Rate(sent.topic, len(times_ns), mean_ns, max(gaps, default=None), sent.period_ns(chain.period_ns))
+    described_ns, longest_bytes = sent.period_ns(chain.period_ns), recorded.sizes.get(sent.topic, 0)
+    return Rate(sent.topic, len(times_ns), mean_ns, max(gaps, default=None), described_ns, longest_bytes)
 
 
 def _watched(system: System, chain: Chain, recorded: Recorded, periods: int) -> Seen:
@@ -389,11 +395,11 @@ def _watched(system: System, chain: Chain, recorded: Recorded, periods: int) -> 
         return seen
     seen.part = f"{points[0].name} to {points[-1].name}"
     seen.latencies_ns = [way[-1] - way[0] for way in ways]
-    seen.legs = [
-        Leg(chain.name, f"{before.name} to {after.name}", max(way[n + 1] - way[n] for way in ways))
-        for n, (before, after) in enumerate(pairwise(points))
-        if ways
-    ]
+    for n, (before, after) in enumerate(pairwise(points) if ways else ()):
+        took_ns = [way[n + 1] - way[n] for way in ways]
+        what = f"{before.name} to {after.name}"
+        leg = Leg(chain.name, what, max(took_ns), before.name, after.name, min(took_ns), len(took_ns))
+        seen.legs.append(leg)
     if not seen.lost + seen.skipped and max(seen.latencies_ns, default=0) <= chain.deadline_ns:
         seen.doubt = seen.doubt or _unasked(system, chain, recorded)
     return seen

@@ -21,6 +21,16 @@ def edited(text: str, edits: Iterable[Edit]) -> str:
     return text.replace("\n", newline)
 
 
+def commented(text: str, entry: Path, key: str, comment: str) -> str:
+    """Returns the text, without carriage returns, with this comment at the end of the line of a value, in place of any
+    other."""
+    _, end = locate_values(text).spans[(*entry, key)]
+    line_end = text.find("\n", end)
+    line_end = len(text) if line_end < 0 else line_end
+    rest = text[end:line_end].partition("#")[0].rstrip()
+    return f"{text[:end]}{rest} # {comment}{text[line_end:]}"
+
+
 def _set(text: str, entry: Path, key: str, value: str, behind: str) -> str:
     values = locate_values(text)
     span = values.spans.get((*entry, key))

@@ -126,8 +126,8 @@ def describe(
     source: Annotated[
         Path | None,
         typer.Argument(
-            help="Trace of ros2_tracing: its folder (read by babeltrace2), or a file with the output of babeltrace2. "
-            "Default: the running system."
+            help="Results of tide run (the folder), or a trace of ros2_tracing: its folder (read by babeltrace2), or a "
+            "file with the output of babeltrace2. Default: the running system."
         ),
     ] = None,
     out: Annotated[
@@ -154,12 +154,13 @@ def describe(
         typer.Option(metavar="NODE", help="Node that is on a board whose agent does not report it; may be repeated."),
     ] = None,
 ) -> None:
-    """Write a system description from the running system, or from a ROS 2 trace.
+    """Write a system description from the running system, a recorded run, or a ROS 2 trace.
 
     A running system shows nodes, topics, services, QoS, rates and sizes; an agent of tide its links; and a board with
     tide_rclc_diagnostics_init its chains, levels, periods and execution times. A trace shows which callback publishes
-    what, and execution times. Each number in the description is followed by its source: measured, stated by a program,
-    or guessed. tide check counts the guesses, and guarantees no deadline while there are any.
+    what, and execution times. The results of a run contain its description, which gets the rates, sizes and times that
+    the run measured of your programs, and the delays of its links. Each number is followed by its source: measured,
+    stated by a program, or guessed. tide check counts the guesses and guarantees no deadline while there are any.
 
     Exit status: 0 success; 2 there was no chain.
 
@@ -167,10 +168,14 @@ def describe(
 
       tide trace describe --out system.toml && tide check system.toml
 
+      tide run system.toml --out results/robot; tide trace describe results/robot --out measured.toml
+
       tide trace describe ~/.ros/tracing/session-1 --out system.toml
 
       babeltrace2 --clock-seconds TRACE > trace.txt; tide trace describe trace.txt | tee system.toml
     """
+    from tide_tools.trace.times import is_run, run_text
+
     require_file(out)
     if source is None:
         from tide_tools.trace.listen import described as described_live
@@ -179,6 +184,10 @@ def describe(
         typer.echo(f"listening for {seconds:g} s", err=True)
         seen = listened(ros_domain(domain, otherwise=0), seconds, board or ())
         text = described_live(seen, name or "robot", margin)
+    elif is_run(source):
+        text, lines = run_text(source, margin)
+        for line in lines:
+            typer.echo(line, err=True)
     else:
         from tide_tools.trace.describe import described, read_trace
 
