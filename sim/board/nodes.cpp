@@ -242,11 +242,15 @@ void Nodes::add_locks() {
 void Nodes::start(Time first_release) {
   first_release_ = first_release;
   size_t core = 0;
+  std::map<unsigned, size_t> shared;  // by number in the plan: the core that several executors share
   for (const auto &executor : executors_) {
     if (executor == nullptr) continue;
     for (size_t lane = 0; lane < executor->lanes.size(); lane++, core++) {
       tide_executor_t *const spun = &executor->core;
-      tasks_.push_back(std::make_unique<Task>(machine_.core(core), "lane", kLanePriority,
+      const ExecutorPlan &plan = *executor->plan;
+      const size_t place = plan.core == 0 ? core : shared.try_emplace(plan.core, core).first->second;
+      tasks_.push_back(std::make_unique<Task>(machine_.core(place), "lane",
+                                              kLanePriority + static_cast<int>(plan.thread_priority),
                                               [spun, lane] { tide_executor_spin_lane(spun, lane); }));
       if (executor->plan->budget > 0)
         supplies_.push_back(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Callbacks of ROS 2 nodes on shipped executors, all in one process: each lane is a task on its own core, and messages
-// are delivered locally (tide/local.h). This class also checks the rules of executors with several lanes (see
-// nodes.cpp).
+// Callbacks of ROS 2 nodes on shipped executors, all in one process: each lane is a task on its own core, or on a core
+// that it shares by priority. Messages are delivered locally (tide/local.h). This class also checks the rules of
+// executors with several lanes (see nodes.cpp).
 #pragma once
 
 #include <deque>

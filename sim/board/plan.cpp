@@ -165,6 +165,8 @@ void visit(Settings &settings, ExecutorPlan &executor) {
   settings.time("budget_us", executor.budget);
   settings.time("budget_period_us", executor.budget_period);
   settings.flag("anywhere", executor.anywhere);
+  settings.number("core", executor.core, 0u, 65'535u);
+  settings.number("thread_priority", executor.thread_priority, 0u, 99u);
 }
 
 void visit(Settings &settings, MessagePlan &message) {
@@ -470,6 +472,8 @@ class Resolver {
         does_not_fit("the budget of executor '" + executor.name + "' is longer than its period");
       if (!executor.is_shipped() && (executor.dispatch > 0 || executor.budget > 0))
         does_not_fit("executor '" + executor.name + "' has a dispatch_us or a budget, and takes any ready callback");
+      if (executor.core > 0 && (!executor.is_shipped() || executor.lanes > 1 || executor.budget > 0))
+        does_not_fit("executor '" + executor.name + "' shares a core, which needs a shipped lane without a budget");
     }
     for (CallbackPlan &callback : graph_.callbacks) place(callback);
     for (LoadPlan &load : graph_.loads) {

@@ -37,8 +37,8 @@ constexpr uint32_t kMarkBytes = 6;
 // ---- the graph: executors of nodes, callbacks, the messages between them, and the paths that are measured ----
 
 // any: the lanes take ready callbacks in an order drawn from the seed, and a callback may overlap itself. Other
-// policies: a shipped executor, with each lane on its own core. All shipped executors are in one process, and their
-// callbacks do not overlap themselves unless they are reentrant.
+// policies: a shipped executor, each lane of which has its own core unless `core` is given. All shipped executors are
+// in one process, and their callbacks do not overlap themselves unless they are reentrant.
 enum class HostPolicy { kAny, kTide, kReadyset };
 // An executor of ROS 2 nodes.
 struct ExecutorPlan {
@@ -51,6 +51,9 @@ struct ExecutorPlan {
   // another task always needs the core.
   Time dispatch = 0, budget = 0, budget_period = 0;
   bool anywhere = false;
+  // Only for shipped executors with one lane: the number of a core that the lane shares with those of other executors
+  // with this number, and the lane's priority there, from 1; larger is more urgent, and preempts. Core 0: its own.
+  unsigned core = 0, thread_priority = 0;
   bool is_shipped() const { return policy != HostPolicy::kAny; }
 };
 

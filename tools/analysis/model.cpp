@@ -68,6 +68,11 @@ class Checker {
           error(which, "budget_ns is larger than period_ns");
         }
       }
+      if (executor.core < 0) continue;
+      if (executor.lanes.size() != 1 || !executor.lanes.front().dedicated())
+        error(where, "shares a core, so it must have one lane without a budget");
+      if (!threads_.insert({executor.core, executor.thread_priority}).second)
+        error(where, "has the thread_priority of another executor on its core; they must be distinct");
     }
   }
 
@@ -177,6 +182,7 @@ class Checker {
   const Description &description_;
   std::vector<std::string> errors_;
   std::set<std::string> executors_;
+  std::set<std::pair<time_ns, time_ns>> threads_;  // core and thread_priority
   std::map<std::string, std::string> groups_;
   std::map<std::string, const ChainEntry *> chains_;
   std::set<std::string> used_;
@@ -265,6 +271,11 @@ Executor Executor::with_policy(Policy policy) const {
   return other;
 }
 
+void Executor::preempt(const std::vector<Preemption> &by) {
+  lanes_.front().preempted_by = by;
+  dedicated_ = lanes_.front().dedicated();
+}
+
 void Executor::retime(const std::vector<time_ns> &jitter_ns, const std::vector<time_ns> &deadline_ns) {
   for (size_t index = 0; index < chains_.size(); ++index) {
     chains_[index].jitter_ns = jitter_ns[index];
@@ -303,6 +314,8 @@ Built System::build(const Description &description) {
     }
     system.executors_.emplace_back(executor.name, executor.policy, executor.lanes, std::move(chains),
                                    std::move(groups));
+    system.executors_.back().core = executor.core;
+    system.executors_.back().thread_priority = executor.thread_priority;
   }
   for (const PathEntry &path : description.paths) {
     Path made{path.name, {}, path.delays_ns, path.deadline_ns};
@@ -326,10 +339,57 @@ Chain make_chain(const std::vector<time_ns> &execution_ns, time_ns period_ns, ti
 
 namespace {
 
+// The most that more urgent threads execute in a window of this length.
+time_ns preempted_ns(const Lane &lane, time_ns window_ns) {
+  time_ns sum_ns = 0;
+  for (const Preemption &one : lane.preempted_by) {
+    const time_ns reach_ns = add(window_ns, one.slack_ns);
+    sum_ns = add(sum_ns, multiply(reach_ns / one.period_ns, one.execution_ns));
+    sum_ns = add(sum_ns, std::min(one.execution_ns, reach_ns % one.period_ns));
+  }
+  return sum_ns;
+}
+
+// A lower limit of window_for_ns: more urgent threads execute at least in proportion to their shares of the core.
+// kNeverNs if they leave nothing of it.
+time_ns earliest_ns(const Lane &lane, time_ns supply_ns) {
+  long double left = 1, needed_ns = static_cast<long double>(supply_ns);
+  for (const Preemption &one : lane.preempted_by) {
+    const long double share = static_cast<long double>(one.execution_ns) / static_cast<long double>(one.period_ns);
+    left -= share;
+    needed_ns += share * static_cast<long double>(one.slack_ns);
+  }
+  constexpr long double kRounding = 1e-9L;
+  if (left < kRounding || needed_ns / left >= static_cast<long double>(kNeverNs)) return kNeverNs;
+  return std::max(supply_ns, static_cast<time_ns>(needed_ns / left * (1 - kRounding)) - 1);
+}
+
+// The least supply of a lane that more urgent threads preempt: the greatest for which the window suffices. It grows
+// only while none of the threads executes in the window that they delay most.
+Linear preempted_piece(const Lane &lane, time_ns window_ns) {
+  time_ns least_ns = std::max<time_ns>(window_ns - preempted_ns(lane, window_ns), 0);
+  time_ns next_ns = window_for_ns(lane, least_ns + 1);
+  const auto idle_ns = [&lane](time_ns from_ns) {  // how long none of them executes
+    time_ns shortest_ns = kNeverNs;
+    for (const Preemption &one : lane.preempted_by) {
+      const time_ns place_ns = add(from_ns, one.slack_ns) % one.period_ns;
+      shortest_ns = std::min(shortest_ns, place_ns < one.execution_ns ? 0 : one.period_ns - place_ns);
+    }
+    return shortest_ns;
+  };
+  while (next_ns <= window_ns) {
+    least_ns += 1 + std::min(idle_ns(next_ns), window_ns - next_ns);
+    next_ns = window_for_ns(lane, least_ns + 1);
+  }
+  if (next_ns > window_ns + 1) return {least_ns, 0, next_ns - 1};
+  return {least_ns, 1, add(window_ns, std::max<time_ns>(idle_ns(window_ns), 1))};
+}
+
 // The lane's least supply in a window, as a linear piece: first no supply for twice the gap (period less budget), then
 // a budget and a gap alternately.
 Linear least_piece(const Lane &lane, time_ns window_ns) {
   if (lane.dedicated()) return {window_ns, 1, kNeverNs};
+  if (!lane.preempted_by.empty()) return preempted_piece(lane, window_ns);
   const time_ns starved_ns = 2 * (lane.period_ns - lane.budget_ns);
   if (window_ns < starved_ns) return {0, 0, starved_ns};
   const time_ns rounds = (window_ns - starved_ns) / lane.period_ns;
@@ -344,7 +404,7 @@ Linear least_piece(const Lane &lane, time_ns window_ns) {
 time_ns least_supply_ns(const Lane &lane, time_ns window_ns) { return least_piece(lane, window_ns).value; }
 
 time_ns most_supply_ns(const Lane &lane, time_ns window_ns) {
-  if (lane.dedicated() || window_ns <= 2 * lane.budget_ns) return window_ns;
+  if (lane.budget_ns == lane.period_ns || window_ns <= 2 * lane.budget_ns) return window_ns;
   const time_ns later_ns = window_ns - 2 * lane.budget_ns;
   const time_ns part_ns = later_ns % lane.period_ns - (lane.period_ns - lane.budget_ns);
   return add(2 * lane.budget_ns + std::max<time_ns>(0, part_ns), multiply(later_ns / lane.period_ns, lane.budget_ns));
@@ -353,6 +413,14 @@ time_ns most_supply_ns(const Lane &lane, time_ns window_ns) {
 time_ns window_for_ns(const Lane &lane, time_ns supply_ns) {
   if (supply_ns <= 0) return 0;
   if (lane.dedicated()) return supply_ns;
+  if (!lane.preempted_by.empty()) {
+    time_ns window_ns = 0, needed_ns = earliest_ns(lane, supply_ns);
+    while (window_ns < needed_ns && needed_ns < kNeverNs) {
+      window_ns = needed_ns;
+      needed_ns = add(supply_ns, preempted_ns(lane, window_ns));
+    }
+    return needed_ns;
+  }
   const time_ns rounds = (supply_ns - 1) / lane.budget_ns;
   return add(add(2 * (lane.period_ns - lane.budget_ns), multiply(rounds, lane.period_ns)),
              supply_ns - rounds * lane.budget_ns);

@@ -100,12 +100,20 @@ constexpr bool holds_for(Policy proved, Policy executor) {
 const char *name_of(Policy policy);
 std::optional<Policy> policy_of(std::string_view name);
 
+// What a more urgent thread of a lane's core executes for one of its chains: execution_ns in each period. Each of these
+// executions lies within slack_ns + execution_ns of its nominal release.
+struct Preemption {
+  time_ns execution_ns = 0, period_ns = 1, slack_ns = 0;
+  bool operator==(const Preemption &) const = default;
+};
+
 // A thread of an executor. It gets budget_ns of processor time in every period_ns; if both values are equal, it has a
-// dedicated core.
+// core, which more urgent threads may share.
 struct Lane {
   time_ns budget_ns = 1;
   time_ns period_ns = 1;
-  bool dedicated() const { return budget_ns == period_ns; }
+  std::vector<Preemption> preempted_by{};
+  bool dedicated() const { return budget_ns == period_ns && preempted_by.empty(); }
   bool operator==(const Lane &) const = default;
 };
 
@@ -156,6 +164,9 @@ class Executor {
   Executor(std::string name, Policy policy, std::vector<Lane> lanes, std::vector<Chain> chains,
            std::vector<std::string> groups = {});
 
+  // The core that its only lane shares with those of other executors, and the lane's priority there; -1: none.
+  time_ns core = -1, thread_priority = 0;
+
   const std::string &name() const { return name_; }
   Policy policy() const { return policy_; }
   const std::vector<Lane> &lanes() const { return lanes_; }
@@ -172,6 +183,7 @@ class Executor {
   bool above(size_t left, size_t right) const { return rank_[left] < rank_[right]; }
 
   Executor with_policy(Policy policy) const;
+  void preempt(const std::vector<Preemption> &by);  // of its only lane
   void retime(const std::vector<time_ns> &jitter_ns, const std::vector<time_ns> &deadline_ns);
   Executor with_deadlines(const std::vector<time_ns> &deadline_ns) const;  // one value for each chain
   Executor with_jitter(const std::vector<time_ns> &jitter_ns) const;       // one value for each chain
@@ -209,10 +221,13 @@ struct ChainEntry {
   bool timer = false;
 };
 
+// `core`: a number that executors on one core have in common, -1 for none. They then have one lane each, and of the
+// lanes of a core that could execute, the one with the greatest thread_priority does.
 struct ExecutorEntry {
   std::string name;
   Policy policy = Policy::priority;
   std::vector<Lane> lanes;
+  time_ns core = -1, thread_priority = 0;
 };
 
 struct GroupEntry {

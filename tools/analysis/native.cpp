@@ -177,8 +177,10 @@ Description description_of(const nb::dict &document) {
       } else {
         executor.lanes.resize(static_cast<size_t>(threads));
       }
+      of.take("core", executor.core);
+      of.take("thread_priority", executor.thread_priority);
       of.each("lanes", "lane", [&executor](Fields &one) {
-        Lane &lane = executor.lanes.emplace_back(Lane{0, 0});
+        Lane &lane = executor.lanes.emplace_back(Lane{0, 0, {}});
         one.take("budget_ns", lane.budget_ns);
         one.take("period_ns", lane.period_ns);
       });
@@ -362,6 +364,8 @@ struct ChainAnswer {
   std::string chain, executor, analysis, holds_for;
   std::optional<time_ns> response_ns;
   time_ns deadline_ns = 0;
+  time_ns last_ns = 0;       // execution time of the last callback
+  bool shares_core = false;  // more urgent threads may preempt its executor
   bool met = false, guaranteed = false;
   std::optional<NamedBreakdown> breakdown;
   std::vector<std::pair<std::string, std::string>> depends_on;
@@ -426,6 +430,8 @@ void answer(const Executor &executor, std::string_view analysis, const Result &r
     one.holds_for = name_of(found.proved_for);
     one.response_ns = found.response_ns;
     one.deadline_ns = chain.deadline_ns;
+    one.last_ns = chain.last_ns;
+    one.shares_core = executor.core >= 0;
     one.met = found.met;
     one.guaranteed = found.guaranteed;
     if (found.response_ns) one.breakdown = {found.breakdown, named(executor, found.breakdown.interference_ns)};
@@ -642,16 +648,19 @@ nb::tuple parts_of(const std::vector<std::pair<Share, std::string>> &parts) {
 }
 
 // Divides the window in proportion to the parts of its demand. The remainder of the rounding is added to the last
-// callback.
+// callback. On a core with more urgent threads, what exceeds the demand is their part.
 nb::tuple window_parts_of(const ChainAnswer &answer) {
   if (!answer.breakdown) return nb::make_tuple();
   __extension__ typedef __int128 Wide;
   const Breakdown &whole = answer.breakdown->parts;
   nb::list list;
   time_ns rest_ns = whole.window_ns;
+  const time_ns exceeding_ns = rest_ns + whole.finish_ns - whole.demand_ns - answer.last_ns;
+  const bool is_preempted = answer.shares_core && exceeding_ns >= 0;
   const auto add_part = [&](const char *kind, time_ns value_ns, const nb::object &chain) {
     if (value_ns == 0 || whole.demand_ns == 0) return;
-    const auto share_ns = static_cast<time_ns>(Wide{value_ns} * whole.window_ns / whole.demand_ns);
+    const auto share_ns =
+        is_preempted ? value_ns : static_cast<time_ns>(Wide{value_ns} * whole.window_ns / whole.demand_ns);
     rest_ns -= share_ns;
     list.append(nb::make_tuple(kind, share_ns, chain));
   };
@@ -661,6 +670,10 @@ nb::tuple window_parts_of(const ChainAnswer &answer) {
     add_part("interference", value_ns, nb::cast(chain));
   add_part("blocking", whole.blocking_ns, nb::none());
   add_part("groups", whole.groups_ns, nb::none());
+  if (is_preempted && exceeding_ns > 0) {
+    list.append(nb::make_tuple("preemption", exceeding_ns, nb::none()));
+    rest_ns -= exceeding_ns;
+  }
   list.append(nb::make_tuple("last_callback", rest_ns + whole.finish_ns, nb::none()));
   return nb::tuple(list);
 }

@@ -334,12 +334,13 @@ struct Found {
   Breakdown parts;
 };
 
-// Remaining effort of the search. Each step costs as much as there are chains; when the effort is used up, there is no
-// bound.
+// Remaining effort of the search. Each step costs as much as there are chains, and more on a shared core; when the
+// effort is used up, there is no bound.
 struct Effort {
+  static constexpr size_t kSupply = 8;
   int64_t left = std::numeric_limits<int64_t>::max();
   bool spend(const Executor &executor) {
-    left -= static_cast<int64_t>(executor.chains().size());
+    left -= static_cast<int64_t>(executor.chains().size() + kSupply * executor.lanes().front().preempted_by.size());
     return left > 0;
   }
 };

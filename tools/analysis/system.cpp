@@ -108,11 +108,14 @@ time_ns longest_response_ns(time_ns deadline_ns, time_ns period_ns) {
 class Confirmed {
  public:
   // `number` is the index of the executor in its system. `work` is the remaining effort, which is counted down.
-  Confirmed(const Executor &executor, size_t number, const Options &options, int64_t &work)
+  // `preempted_by`: the chains of more urgent threads on the core of its only lane.
+  Confirmed(const Executor &executor, size_t number, const Options &options, int64_t &work,
+            std::vector<Preemption> preempted_by = {})
       : executor_(executor),
         number_(number),
         options_(options),
         work_(work),
+        preempted_by_(std::move(preempted_by)),
         lost_(executor.chains().size(), 0),
         why_(executor.chains().size()) {
     options_.only_verdict = false;
@@ -123,7 +126,7 @@ class Confirmed {
     if (executor.policy() == Policy::priority && executor.own_priorities()) {
       views_ = own_order_views(executor);
       unordered_executor_ = std::make_unique<Executor>(executor.with_policy(Policy::any_order));
-      unordered_ = std::make_unique<Confirmed>(*unordered_executor_, number, options, work);
+      unordered_ = std::make_unique<Confirmed>(*unordered_executor_, number, options, work, preempted_by_);
       from_below_ = true;
     }
     find_overload();
@@ -139,8 +142,15 @@ class Confirmed {
                      // delays
   }
 
+  // Sets the chains of more urgent threads for the next find(). Their slack must not decrease.
+  void preempt(const std::vector<Preemption> &by) {
+    if (unordered_) unordered_->preempt(by);
+    preempted_by_ = by;
+  }
+
   void find(const std::vector<time_ns> &jitter_ns) {
-    const Executor released = executor_.with_jitter(jitter_ns);
+    Executor released = executor_.with_jitter(jitter_ns);
+    if (!preempted_by_.empty()) released.preempt(preempted_by_);
     alone_.assign(why_.size(), {});
     if (unordered_) {
       unordered_->find(jitter_ns);
@@ -180,6 +190,9 @@ class Confirmed {
     Share given = 0;
     for (const Lane &lane : executor_.lanes())
       given += static_cast<Share>(lane.budget_ns) / static_cast<Share>(lane.period_ns);
+    for (const Preemption &one : preempted_by_)
+      given -= static_cast<Share>(one.execution_ns) / static_cast<Share>(one.period_ns);
+    given = std::max<Share>(given, 0);
     constexpr Share kRounding = 1e-12L;
     for (const size_t chain : executor_.order()) {
       Share asked = 0;
@@ -212,6 +225,14 @@ class Confirmed {
 
   // presume: takes deadlines as met; the caller confirms them later (Options::presume).
   Result analysed(const Executor &executor, bool presume) {
+    // On a core that is shared, the theorems are seldom lower than the bounds for one thread, and slow: the supply of
+    // the lane has a corner wherever a more urgent chain begins or ends.
+    if (!preempted_by_.empty() && options_.sharpen) {
+      Result result;
+      result.analysis = &fitting_analysis(executor);
+      result.chains = alone_;
+      return result;
+    }
     Options options = options_;
     options.most_work = std::max<int64_t>(work_, 0);
     options.presume = presume;
@@ -252,6 +273,7 @@ class Confirmed {
       if (why_[origin] && view.executor.above(part, view.subject)) return {};
     }
     view.executor.retime(late_ns, allowed_ns);
+    if (!preempted_by_.empty()) view.executor.preempt(preempted_by_);
     Options options = options_;
     options.most_work = std::max<int64_t>(work_, 0);
     options.presume = true;
@@ -362,6 +384,7 @@ class Confirmed {
   size_t number_;
   Options options_;
   int64_t &work_;
+  std::vector<Preemption> preempted_by_;
   Result result_;
   std::vector<char> lost_;
   std::vector<ChainResult> alone_;  // results that do not depend on whether other chains are on time
@@ -384,15 +407,26 @@ class Composition {
     executors_.reserve(system.executors().size());
     for (size_t number = 0; number < system.executors().size(); ++number) {
       const Executor &executor = system.executors()[number];
-      executors_.emplace_back(executor, number, options, work_);
+      std::vector<Preemption> preempted_by;
+      for (const size_t other : more_urgent(number))
+        for (const Chain &chain : system.executors()[other].chains())
+          preempted_by.push_back({chain.execution_ns, chain.period_ns});
+      executors_.emplace_back(executor, number, options, work_, std::move(preempted_by));
       jitter_ns_.emplace_back();
       for (const Chain &chain : executor.chains()) jitter_ns_.back().push_back(chain.jitter_ns);
+      order_.push_back(number);
     }
+    std::stable_sort(order_.begin(), order_.end(), [&system](size_t left, size_t right) {
+      return system.executors()[left].thread_priority > system.executors()[right].thread_priority;
+    });
   }
 
   SystemResult run() {
     for (int round = 0;; ++round) {
-      for (size_t number = 0; number < executors_.size(); ++number) executors_[number].find(jitter_ns_[number]);
+      for (const size_t number : order_) {
+        share_core(number);
+        executors_[number].find(jitter_ns_[number]);
+      }
       if (round == kMostRounds || work_ <= 0) give_up();
       if (!carry_jitter(round >= kExactPasses)) break;
     }
@@ -403,6 +437,35 @@ class Composition {
   const ChainResult &at(const Place &place) const { return executors_[place.executor].result().chains[place.chain]; }
   const std::optional<Shortfall> &why(const Place &place) const { return executors_[place.executor].why(place.chain); }
   time_ns &jitter_ns(const Place &place) { return jitter_ns_[place.executor][place.chain]; }
+
+  // The executors whose threads preempt that of executor `number`.
+  std::vector<size_t> more_urgent(size_t number) const {
+    const Executor &self = system_.executors()[number];
+    std::vector<size_t> found;
+    for (size_t other = 0; other < system_.executors().size(); ++other) {
+      const Executor &one = system_.executors()[other];
+      if (self.core >= 0 && one.core == self.core && one.thread_priority > self.thread_priority) found.push_back(other);
+    }
+    return found;
+  }
+
+  // Carries the present bounds of more urgent threads to an executor on their core. Without one of these bounds,
+  // nothing limits how much of the core that thread takes in a window.
+  void share_core(size_t number) {
+    std::vector<Preemption> by;
+    for (const size_t other : more_urgent(number)) {
+      const std::vector<Chain> &chains = system_.executors()[other].chains();
+      for (size_t chain = 0; chain < chains.size(); ++chain) {
+        if (const std::optional<Shortfall> &why = executors_[other].why(chain)) {
+          for (size_t own = 0; own < jitter_ns_[number].size(); ++own) executors_[number].lose(own, *why);
+          continue;
+        }
+        const time_ns ended_ns = add(jitter_ns_[other][chain], *executors_[other].result().chains[chain].response_ns);
+        by.push_back({chains[chain].execution_ns, chains[chain].period_ns, ended_ns - chains[chain].execution_ns});
+      }
+    }
+    executors_[number].preempt(by);
+  }
 
   // Raises the jitters of segments to what the preceding segments cause. Returns true if a jitter was raised, or if it
   // became unknown because the preceding segment has no bound. The jitter of a segment is the distance between its
@@ -492,6 +555,7 @@ class Composition {
   const System &system_;
   int64_t work_;
   std::vector<Confirmed> executors_;
+  std::vector<size_t> order_;  // the executors, of each core the more urgent ones first
   std::vector<std::vector<time_ns>> jitter_ns_;
 };
 

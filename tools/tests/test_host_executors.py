@@ -272,3 +272,119 @@ def test_show_names_executors_and_optimise_keeps_their_threads(tmp_path: Path) -
         status, output = tide("optimise", file, "--dry-run", "--cores", "2")
         assert status == answer, output
         assert ("lanes = 2" in output) == (answer == 0)
+
+
+# ---- threads on one core ----
+
+
+def on_core(*more: str, **plan: object) -> str:
+    """An urgent thread and a less urgent one on core 2."""
+    control = d.host("control", policy="single_threaded", core=2, thread_priority=80)
+    slow = d.host("plan", **{"policy": "events", "core": 2, "thread_priority": 20, **plan})
+    chains = d.chain("fast", 1, ("control", 2), period_ms=10), d.chain("slow", 2, ("plan", 30))
+    return d.described(control, slow, *chains, *more)
+
+
+def test_a_more_urgent_thread_preempts_and_a_less_urgent_one_takes_nothing() -> None:
+    system = parse(on_core())
+    assert (ms(system, "fast"), ms(system, "slow")) == (2, 30 + 4 * 2)
+    parts = {one.kind: one.value_ns for one in bounds_of(system).chain("slow").parts}
+    assert parts == {"preemption": 8_000_000, "last_callback": 30_000_000}
+    assert bounds_of(system).chain("slow").depends_on == ("fast",)
+    text = next(one.text for one in bounds_of(system).assumptions if one.id == "shared_cores")
+    assert "core 2: control 80, plan 20" in text
+    other = parse(on_core(core=3))
+    assert (ms(other, "fast"), ms(other, "slow")) == (2, 30)
+    # On the other core, the order of the priorities turns the interference round.
+    turned = parse(on_core(thread_priority=90))
+    assert (ms(turned, "fast"), ms(turned, "slow")) == (32, 30)
+
+
+def test_what_releases_late_on_a_more_urgent_thread_comes_closer_together() -> None:
+    """The urgent thread's segment is released within 6 ms, by a chain of another core. So 3 of its runs, not 2, fall
+    into the 11 ms of the slow callback and these runs."""
+    first = d.host("sensor", core=1, thread_priority=50)
+    chain = d.chain("fused", 3, ("sensor", 6), ("control", 1), period_ms=8)
+    system = parse(on_core(first, chain).replace("execution_ms = 30", "execution_ms = 5"))
+    assert ms(system, "fused") == 6 + 1 + 2  # behind `fast` on its thread
+    slow_ms = ms(system, "slow")
+    assert slow_ms is not None and slow_ms > 5 + 2 * 1 + 2 * 2
+
+
+def test_a_priority_without_a_core_has_no_bound() -> None:
+    system = parse(
+        d.described(d.host("h", thread_priority=50), d.host("o"), d.chain("a", 1, ("h", 1)), d.chain("b", 2, ("o", 1)))
+    )
+    root = bounds_of(system).chain("a").root
+    assert root is not None and root.kind == "global" and root.path == ("executors", 0, "thread_priority")
+    assert "add core = N" in root.what
+    assert ms(system, "b") == 1
+
+
+def test_groups_pin_the_threads_of_isolated_callbacks() -> None:
+    group = MUTEX + "core = 2\nthread_priority = 60\n"
+    host = d.host("h", policy="callback_isolated", scheduling="fifo", core=2, thread_priority=10)
+    chains = d.chain("control", 2, ("h", 2, GROUP), period_ms=10), d.chain("log", 1, ("h", 30))
+    system = parse(d.described(host, group, *chains))
+    assert (ms(system, "control"), ms(system, "log")) == (2, 38)
+    assert ms(system, "log", "any_order") == 2 + 30  # --executor overrides the threads: one, without preemption
+
+
+def test_beside_a_board_threads_on_one_core_are_one_lane() -> None:
+    def mixed(core: int) -> System:
+        hosts = d.host("a", core=1, thread_priority=9), d.host("b", core=core, thread_priority=3)
+        chains = d.chain("x", 1, ("board", 1), ("a", 5)), d.chain("y", 2, ("board", 1), ("b", 4))
+        return parse(d.described(d.board("board"), *hosts, d.line("uart"), *chains))
+
+    apart, shared = mixed(2), mixed(1)
+    for name, more_ms in (("x", 4), ("y", 5)):
+        alone_ms, together_ms = ms(apart, name), ms(shared, name)
+        assert alone_ms is not None and together_ms is not None and together_ms >= alone_ms + more_ms - 1e-6
+    assert "any_order" in bounds_of(shared).chain("x").holds_for
+
+
+SECTIONS = [{"callback": f"{one}.b0", "section_ms": 1} for one in ("fast", "slow")]
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        (on_core(thread_priority=80), "'control' and 'plan' have one thread_priority on core 2; give each its own"),
+        (on_core(thread_priority=None), "'plan' shares core 2 and has no thread_priority; add one, or another core"),
+        (
+            on_core(policy=None, lanes=2),
+            "'plan' has 'core', which is for one thread, and has 2 lanes; describe an exec",
+        ),
+        (
+            on_core(budget_ms=1, budget_period_ms=2),
+            "'plan' has a budget and 'core': a thread has one kind of scheduling",
+        ),
+        (on_core(policy="callback_isolated"), 'its threads do not have SCHED_FIFO; write scheduling = "fifo"'),
+        (on_core(MUTEX + "core = 1\n"), "group 'mutex' has 'core', which is for groups of callback_isolated executors"),
+        (
+            on_core().replace("execution_ms = 30", "execution_ms = 90"),
+            "core 2 has to give 110 % of itself to control, ",
+        ),
+        (
+            on_core(d.entry("locks", name="l", sections=SECTIONS)),
+            "'fast.b0' may be preempted on its core while it has lock 'l', for which there is no bound; give its ",
+        ),
+    ],
+)
+def test_what_a_core_does_not_have_is_refused(text: str, what: str, tmp_path: Path) -> None:
+    file = tmp_path / "system.toml"
+    file.write_text(text, encoding="utf-8")
+    status, output = checked(file)
+    assert status == 2 and what in " ".join(output.split()) and f"{file}:" in output
+
+
+def test_the_simulator_plays_threads_on_one_core(tmp_path: Path) -> None:
+    """Preempted by each run of `fast`, `slow` takes as long as its bound; without preemption it takes less."""
+    file = tmp_path / "system.toml"
+    file.write_text(on_core(), encoding="utf-8")
+    told = json.loads(done("simulate", file, "--search", "--runs", "20", "--json"))
+    worst = {one["chain"]: one["max_ns"] for one in told["observed"]}
+    assert worst == {"fast": 2_000_000, "slow": 38_000_000}
+    assert "core 2 of the host: control 80, plan 20" in done("show", file)
+    status, output = tide("run", file)
+    assert status == 2 and "not a part of a core; add the command" in " ".join(output.split())

@@ -217,6 +217,8 @@ class _Draw:
             if self.of.delays:
                 document["links"] = [self.network(document["links"][0])]
             document["chains"] = self.board_chains(document)
+            if self.of.cores:
+                self.pin(document)
             return document
         document["groups"] = self.groups(hosts)
         document["chains"] = self.host_chains(document)
@@ -224,6 +226,8 @@ class _Draw:
             self.give_priorities(document)
         if self.of.names:
             self.name_executors(document)
+        if self.of.cores:
+            self.pin(document)
         return document
 
     # ---- the host ----
@@ -238,6 +242,27 @@ class _Draw:
                 host["scheduling"] = "deadline" if "budget_ms" in host else "fifo"
                 for group in document["groups"]:
                     group["kind"] = "exclusive" if group["executor"] == host["name"] else group["kind"]
+
+    def pin(self, document: Document) -> None:
+        """Pins each thread of the host to one of two cores, with a priority of its own."""
+        priorities = iter(self.random.sample(range(1, 100), 60))
+
+        def pinned() -> Document:
+            return {"core": self.random.choice((0, 0, 2)), "thread_priority": next(priorities)}
+
+        for host in (one for one in document["executors"] if one["where"] == "host"):
+            host |= pinned() if self.chance(0.9) else {}
+            if host.get("policy") != "callback_isolated":
+                continue
+            for key in ("core", "thread_priority"):  # each callback has a group, which names them
+                host.pop(key, None)
+            for callback in (one for chain in document["chains"] for one in chain["callbacks"]):
+                if callback["executor"] == host["name"] and "group" not in callback:
+                    callback["group"] = f"{host['name']}_{len(document['groups'])}"
+                    group = {"name": callback["group"], "kind": "exclusive", "executor": host["name"]}
+                    document["groups"].append(group)
+            for group in (one for one in document["groups"] if one["executor"] == host["name"]):
+                group |= pinned()
 
     def hosts(self) -> list[Document]:
         count = self.random.choice(self.of.hosts)
@@ -271,6 +296,8 @@ class _Draw:
         load = self.random.uniform(0.3, 0.9 if len(hosts) == 1 else 0.6) * capacity
         if self.of.rings:
             crowd, load = False, load * 0.8
+        if self.of.cores:
+            load = self.random.uniform(0.3, 1.3)
         if self.of.shared:  # less load, because all servers are on one executor
             crowd, load = False, load * 0.6
         shares = self.parts(load, count)

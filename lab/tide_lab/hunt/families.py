@@ -52,6 +52,7 @@ class Family:
     rtps: bool = False  # boards speak RTPS, one of several with an agent
     fragments: bool = False  # boards that speak RTPS also send samples longer than a datagram
     names: bool = False  # hosts have the policies of ROS 2's executors
+    cores: bool = False  # threads of the host share cores
     queued: bool = False  # the interfaces of such boards hold many datagrams, which long samples fill
     levels: bool = False  # boards with equal priorities, with some that are no levels, and now and then with many
     # chains
@@ -102,6 +103,7 @@ FAMILIES = (
     Family("check-rings", hosts=(2, 2, 3), lanes=(1, 1, 1, 2), rings=True),
     Family("check-everything", HOST_POLICIES, (1, 2, 3), _LANES, 0.5, groups=0.5, branches=0.5, budgets=0.3),
     Family("check-names", ("described",), (1, 1, 2, 3), _LANES, groups=0.5, branches=0.3, budgets=0.15, names=True),
+    Family("check-cores", ("described",), (2, 2, 3), groups=0.4, branches=0.2, names=True, cores=True),
     Family("check-joins", lanes=_LANES, groups=0.3, branches=1, joins=0.8, own_priorities=0.2),
     Family("check-joins-several", hosts=(2, 2, 3), lanes=(1, 1, 2), groups=0.2, branches=1, joins=0.8, propagation=0.2),
     Family("check-paths", hosts=(1, 1, 2), lanes=_LANES, groups=0.2, branches=0.3, paths=1),
@@ -120,6 +122,7 @@ FAMILIES = (
     _on(_SHAPES, "check-board-events", events=0.7),
     _on(_SHAPES, "check-board-events-host", events=0.8, host_events=True),
     _on(_SHAPES, "check-board-seldom", hosts=(1, 1, 2), lanes=(1, 1, 2), seldom=0.6),
+    _on(_BOARD, "check-board-cores", hosts=(2, 2, 3), lanes=(1,), reliable=0.4, shapes=True, cores=True),
     _on(_BOARD, "check-board-idle", reliable=0.5, shapes=True, idle=0.5),
     _on(_BOARD, "check-board-paths", executors=("tide", "lanes"), reliable=0.5, shapes=True, paths=1),
     _on(_BOARD, "check-board-paths-fast", executors=("tide", "lanes"), reliable=0.4, shapes=True, paths=1, fast=True),

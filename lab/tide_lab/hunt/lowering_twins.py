@@ -142,6 +142,23 @@ def _policy(described: str, asked: str) -> Callable[[Document], None]:
     return changed
 
 
+def _less_urgent_first(document: Document) -> None:
+    for executor in document.get("executors", ()):
+        if "thread_priority" in executor:
+            executor["thread_priority"] *= -1
+
+
+def _cores_apart(document: Document) -> None:
+    for executor in document.get("executors", ()):
+        for key in ("core", "thread_priority"):
+            executor.pop(key, None)
+
+
+@_in_place_of(lower, "lane_of_core")
+def _a_lane_for_each_thread(whole: Any, system: System) -> dict[str, str]:
+    return {name: name for name in whole(system)}
+
+
 @_in_place_of(bounding, "with_threads")
 def _a_thread_for_each_callback(whole: Any, system: System) -> System:
     threads: System = whole(system.with_callbacks(lambda one: one.model_copy(update={"group": None})))
@@ -610,6 +627,9 @@ def twins() -> list[Twin]:
         Twin("timers that are cached", "check-one-lane", _asked(_policy("default", "wait_set"))),
         Twin("a queue for any order", "check-one-lane", _asked(_policy("any_order", "fifo"))),
         Twin("groups of isolated threads forgotten", "check-names", _a_thread_for_each_callback),
+        Twin("cores of threads forgotten", "check-cores", _asked(_cores_apart)),
+        Twin("the less urgent thread first", "check-cores", _asked(_less_urgent_first)),
+        Twin("cores of threads beside a board forgotten", "check-board-cores", _a_lane_for_each_thread),
         Twin("one lane more", "check-lanes", _asked(_one_lane_more)),
         Twin("the lanes of another executor", "check-several", _asked(_shared_lanes)),
         Twin(

@@ -8,7 +8,7 @@
 namespace tide::analysis {
 namespace analysis_supply_test {
 
-constexpr Lane kThreeOfFive{3, 5};
+const Lane kThreeOfFive{3, 5};
 
 // Least or greatest supply in a window, counted time unit by time unit for all phases. The budget may lie anywhere in
 // its period, so the least supply follows right after an early budget, and the greatest begins with a late budget.
@@ -87,6 +87,35 @@ TEST(Supply, PiecesHoldAsFarAsTheySay) {
       ASSERT_EQ(supply.least(later).value, piece.value + piece.slope * (later - window)) << window << ' ' << later;
     }
   }
+}
+
+// A more urgent thread takes 2 of every 10, and a segment with jitter or waiting in it, 3 of every 20 within 3 + 8 of
+// its release: it may end one period and begin the next.
+const Lane kPreempted{1, 1, {{2, 10, 0}, {3, 20, 8}}};
+
+TEST(Supply, APreemptedLaneGetsWhatMoreUrgentThreadsLeave) {
+  for (time_ns window = 0; window <= 200; ++window) {
+    time_ns least = 0;
+    for (time_ns part = 0; part <= window; ++part) {
+      const time_ns taken =
+          part / 10 * 2 + std::min<time_ns>(2, part % 10) + (part + 8) / 20 * 3 + std::min<time_ns>(3, (part + 8) % 20);
+      least = std::max(least, part - taken);
+    }
+    EXPECT_EQ(least_supply_ns(kPreempted, window), least) << window;
+  }
+  for (time_ns supply = 1; supply <= 120; ++supply) {
+    const time_ns window = window_for_ns(kPreempted, supply);
+    EXPECT_GE(least_supply_ns(kPreempted, window), supply);
+    EXPECT_LT(least_supply_ns(kPreempted, window - 1), supply);
+  }
+  const std::vector<Lane> lanes{kPreempted};
+  for (time_ns window = 0; window <= 100; ++window) {
+    const Linear piece = Supply(lanes).least(window);
+    ASSERT_GT(piece.until_ns, window);
+    for (time_ns later = window; later <= std::min<time_ns>(piece.until_ns, 200); ++later)
+      EXPECT_EQ(piece.value + piece.slope * (later - window), least_supply_ns(kPreempted, later)) << window;
+  }
+  EXPECT_EQ(window_for_ns(Lane{1, 1, {{1, 2, 0}, {1, 2, 0}}}, 1), kNeverNs);  // nothing is left
 }
 
 TEST(Supply, WhatPassesWhileALaneHoldsACallback) {

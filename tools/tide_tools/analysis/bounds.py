@@ -48,6 +48,7 @@ from tide_tools.analysis.lower import (
     sections_of,
     sending,
     shared_callbacks,
+    shared_cores_text,
     shared_exclusive_groups,
     stretches_of,
     waits_of,
@@ -66,6 +67,7 @@ from tide_tools.analysis.result import (
     alternative_name,
     chain_of,
     fair_root,
+    global_root,
     host_root,
     link_root,
     starvation_root,
@@ -82,6 +84,8 @@ from tide_tools.system.places import Executor, Line, RtpsLink, UdpLink, delays_a
 from tide_tools.system.servers import (
     cores_of_boards,
     described_executor_of,
+    executors_by_core,
+    lane_of_core,
     on_one_core,
     servers_of,
     with_servers,
@@ -354,6 +358,7 @@ class _Composition:
         self._around = {inner[0].name: one.name for one in every for _, inner in one.away}
         self._places = sorted({one.place for one in every})
         self._waits_ns, self._makes_ns = waits_of(system), makes_of(system)
+        self._lanes = lane_of_core(system)
         self._shared = shared_callbacks(system)
         self._shares = system.delay_shares()
         self._documents = {place: self._document(place, executor, losses) for place in self._places}
@@ -499,8 +504,11 @@ class _Composition:
     def _find_strangers(self) -> dict[str, list[Document]]:
         """For each board, and for the host: the sections of other boards that use the same host executors as its own
         sections."""
-        hosts = {one.name for one in self._system.executors if one.where == "host"}
-        visits = {one.name: {each.executor for each in one.callbacks} & hosts for one in self._every.values()}
+        hosts = set(self._lanes.values())
+        visits = {
+            one.name: {self._lanes.get(each.executor, "") for each in one.callbacks} & hosts
+            for one in self._every.values()
+        }
         visited: dict[str, set[str]] = {place: set() for place in self._places}
         for one in self._every.values():
             visited[one.place] |= visits[one.name]
@@ -562,7 +570,7 @@ class _Composition:
         return [
             {
                 "name": one.name,
-                "executor": one.executor,
+                "executor": self._lanes[one.executor],
                 "execution_ns": one.execution_ns
                 + self._makes_ns[one.executor] * one.count_sent
                 + self._waits_ns.get(id(one), 0),
@@ -571,7 +579,7 @@ class _Composition:
                 "group": exclusive_group(self._system, one) or "",
             }
             for one in section.callbacks
-            if one.executor in visited
+            if self._lanes.get(one.executor) in visited
         ]
 
     def _jitter_ns(self, name: str) -> int:
@@ -851,19 +859,28 @@ def bounds_of(system: System, executor: str | None = None, losses: int = 0) -> B
         found = bounds_of(split, None, losses)
         return replace(found, executor=executor or described_executor(system))
     serving = with_servers(system)
-    if executor not in HOST_POLICIES:
-        serving = with_threads(serving)
+    serving = with_threads(serving) if executor not in HOST_POLICIES else _without_threads(serving)
     bounds = _without_unbounded(serving, executor, _bounds_of_chains(serving, executor, losses))
     bounds = _with_pools(system, _with_fragments(system, _with_acknowledgments(system, bounds)))
     if not is_on_host(system):
         bounds = replace(bounds, assumptions=(*bounds.assumptions, *_hops(system)))
     bounds = _with_delays(system, bounds)
     bounds = _with_paths(system, _with_locks(system, _with_servers(system, bounds)))
+    if threads := shared_cores_text(serving):
+        text = f"threads on one core have SCHED_FIFO with the stated priorities, and no limit on their time: {threads}"
+        bounds = replace(bounds, assumptions=(*bounds.assumptions, Assumption("shared_cores", text)))
     assumed = [_under_way(system, bounds.chains, one) for one in bounds.assumptions]
     always = (*_queues(system, bounds.chains), *(Assumption(*one) for one in of_every_bound(system)))
     chains = tuple(_from_event(system, system.chain(one.name), one) for one in bounds.chains)
     told = (one._replace(text=worded(system, one.id, one.text)) for one in assumed)
     return replace(bounds, chains=chains, assumptions=(*told, *always))
+
+
+def _without_threads(system: System) -> System:
+    """The system in which callback_isolated executors, whose policy a request overrides, have a core of their own."""
+    alone = {"core": None, "thread_priority": None}
+    executors = (one.model_copy(update=alone) if one.policy == "callback_isolated" else one for one in system.executors)
+    return system.model_copy(update={"executors": tuple(executors)})
 
 
 def _with_delays(system: System, bounds: Bounds) -> Bounds:
@@ -1273,7 +1290,10 @@ def _lower_bounds(chains: Sequence[ChainBound], others: Mapping[str, ChainBound]
 def _apart_from_boards(system: System) -> list[str]:
     """Chains of the host that have no executor and no lock in common with a chain of a board, directly or through other
     chains."""
-    executors = {chain.name: {one.executor for one in system.path(chain)} for chain in system.chains}
+    lanes = lane_of_core(system)
+    executors = {
+        chain.name: {lanes.get(one.executor, one.executor) for one in system.path(chain)} for chain in system.chains
+    }
     for lock in system.locks:
         shared = {f"lock {lock.name}"}
         for section in lock.sections:
@@ -1554,7 +1574,11 @@ def _host_assumptions(system: System) -> tuple[Assumption, ...]:
     computed."""
     before = [one for chain in system.chains for one in stretches_of(system, chain)[:-1]]
     shortest = any(callback.least_ns for one in before for callback in one.callbacks)
-    return (*_HOST_ASSUMPTIONS, *_hops(system), *((_SHORTEST,) if shortest else ()))
+    own: tuple[Assumption, ...] = _HOST_ASSUMPTIONS
+    if shared_cores_text(system):
+        text = "every thread without a budget or a stated core has a core of its own"
+        own = tuple(one._replace(text=text) if one.id == "own_cores" else one for one in own)
+    return (*own, *_hops(system), *((_SHORTEST,) if shortest else ()))
 
 
 def _hops(system: System) -> tuple[Assumption, ...]:
@@ -1608,7 +1632,7 @@ def _host_bound(system: System, chain: Chain, stretches: list[ChainAnswer]) -> C
 
     def depends_on() -> tuple[str, ...]:
         names = {chain_of(other) for one in stretches for other, _ in one.depends_on}
-        return tuple(sorted(names - {chain.name}))
+        return tuple(sorted((names | _preempting(system, chain)) - {chain.name}))
 
     return ChainBound(
         chain.name,
@@ -1620,6 +1644,16 @@ def _host_bound(system: System, chain: Chain, stretches: list[ChainAnswer]) -> C
         find_parts=parts,
         find_depends_on=depends_on,
     )
+
+
+def _preempting(system: System, chain: Chain) -> set[str]:
+    """The chains with callbacks on more urgent threads of a core that the chain visits."""
+    visited = {one.executor for one in system.path(chain)}
+    above: set[str] = set()
+    for several in executors_by_core(system).values():
+        names = [one.name for one in several]
+        above.update(names[: max((place for place, name in enumerate(names) if name in visited), default=0)])
+    return {one.name for one in system.chains if above.intersection(each.executor for each in system.path(one))}
 
 
 def _apart(parts: list[Share], waiting_ns: int) -> list[Share]:
@@ -1636,10 +1670,11 @@ def _apart(parts: list[Share], waiting_ns: int) -> list[Share]:
 
 def _without_unbounded(system: System, executor: str | None, bounds: Bounds) -> Bounds:
     """Removes the bounds of the chains that an executor of the host may delay without limit, and directly or indirectly
-    of all chains that share an executor with one of them, because nothing limits when a delayed chain runs. Such
-    executors are rclcpp's MultiThreadedExecutor with an exclusive group of several callbacks, and isolated threads with
-    SCHED_OTHER."""
+    of all chains that share an executor or a core with one of them, because nothing limits when a delayed chain runs.
+    Such executors are rclcpp's MultiThreadedExecutor with an exclusive group of several callbacks, isolated threads
+    with SCHED_OTHER, and threads with a priority that share several cores."""
     is_asked, groups = executor in HOST_POLICIES, shared_exclusive_groups(system)
+    lanes = lane_of_core(system)
     places: dict[str, Root] = {}
     for one in system.executors:
         if one.where != "host":
@@ -1648,9 +1683,14 @@ def _without_unbounded(system: System, executor: str | None, bounds: Bounds) -> 
             places[one.name] = starvation_root(system, one.name, groups[one.name])
         if not is_asked and one.policy == "callback_isolated" and one.scheduling in (None, "other"):
             places[one.name] = fair_root(system, one.name)
+        if one.core is None and one.thread_priority is not None:
+            places[one.name] = global_root(system, one.name)
     if not places:
         return bounds
-    visited = {chain.name: {one.executor for way in system.ways(chain) for one in way} for chain in system.chains}
+    visited = {
+        chain.name: {lanes.get(one.executor, one.executor) for way in system.ways(chain) for one in way}
+        for chain in system.chains
+    }
     found: dict[str, Root] = {}
     while True:
         before = len(found)

@@ -31,7 +31,7 @@ from tide_tools.system.levels import shared_priorities, tree_priorities
 from tide_tools.system.locate import Path
 from tide_tools.system.model import Callback, Chain, Publication, Reply, Request, System, nanoseconds
 from tide_tools.system.places import Executor, Line, Network, RtpsLink, UdpLink, UsbLink, delays_at
-from tide_tools.system.servers import servers_of, serving_several, shared_of_group
+from tide_tools.system.servers import executors_by_core, lane_of_core, servers_of, serving_several, shared_of_group
 
 # ---- sections of a chain ----
 # The parts of a chain on each board that it touches (docs/analysis/boards.md).
@@ -1210,10 +1210,11 @@ def board_document(
 
 
 def hosts_of(system: System) -> list[Document]:
+    lanes = lane_of_core(system)
     return [
         {"name": one.name, "lanes": one.lanes} | ({"own_cores": True} if one.name == RELAY else {})
         for one in system.executors
-        if one.where == "host"
+        if lanes.get(one.name) == one.name
     ]
 
 
@@ -1443,6 +1444,8 @@ def host_document(system: System, asked: HostPolicy | None = None, meeting: Coll
 
 
 def _host_lanes(executor: Executor) -> Document:
+    if executor.core is not None and executor.thread_priority is not None:
+        return {"threads": 1, "core": executor.core, "thread_priority": executor.thread_priority}
     if not executor.budget_ms:
         return {"threads": executor.lanes}
     lane = {"budget_ns": nanoseconds(executor.budget_ms), "period_ns": nanoseconds(executor.budget_period_ms)}
@@ -1494,6 +1497,7 @@ def _link_chain(
     if client and rtps_link_of(system, system.executor(client)):
         # its HEARTBEATs and ACKNACKs are loads (rtps_loads)
         repaired, reliable = reliable, False
+    lanes = lane_of_core(system)
     return {
         "name": chain.name,
         "priority": chain.priority,
@@ -1508,7 +1512,7 @@ def _link_chain(
         "callbacks": [
             {
                 "name": callback.name,
-                "executor": callback.executor,
+                "executor": lanes.get(callback.executor, callback.executor),
                 "execution_ns": callback.execution_ns
                 + makes_ns.get(callback.executor, 0) * callback.count_sent
                 + waits_ns.get(id(callback), 0),
@@ -1604,6 +1608,15 @@ def host_models(system: System, asked: HostPolicy | None, proved: Mapping[str, I
 
 def _named_text(executor: Executor, model: str) -> str:
     return TEXTS[model] if executor.policy is None else f"{_NAMES[executor.policy]}: {TEXTS[model]}"
+
+
+def shared_cores_text(system: System) -> str:
+    """Names the threads of each core of the host that several share, the most urgent first; empty: there is none."""
+    shared = {core: several for core, several in executors_by_core(system).items() if len(several) > 1}
+    return "; ".join(
+        f"core {core}: " + ", ".join(f"{one.name} {one.thread_priority}" for one in several)
+        for core, several in shared.items()
+    )
 
 
 def line_models(system: System, asked: ClientExecutor | None) -> tuple[Model, ...]:

@@ -71,6 +71,7 @@ _KNOWN: dict[str, tuple[Group, str, About]] = {
     "heard_at_start": (TIDE, "no silence before the start", "boards"),
     "machine": (MACHINE, "processors present", "machine"),
     "own_cores": (MACHINE, "a core for each thread", "hosts"),
+    "shared_cores": (MACHINE, "priorities of threads on a core", "hosts"),
     "other_real_time": (MACHINE, "no other real-time thread", "machine"),
     "line_on_time": (MACHINE, "kernel and line on time", "boards"),
 }

@@ -71,6 +71,7 @@ LABELS = {
     "own": "its own other instances",
     "blocking": "less important callbacks that have begun",
     "groups": "runs that may not overlap its own",
+    "preemption": "more urgent threads on its core",
     "last_callback": "its last callback",
 }
 
@@ -97,9 +98,9 @@ def label(part: Part) -> str:
 
 @dataclass(frozen=True)
 class Root:
-    """The first failure of the analysis. kind: overload, too_long, unsettled, effort, starvation, fair, pools or, over
-    a line, link or busy. path: the entry of the description. part: the largest part of the value at which the analysis
-    gave up."""
+    """The first failure of the analysis. kind: overload, too_long, unsettled, effort, starvation, fair, global, pools
+    or, over a line, link or busy. path: the entry of the description. part: the largest part of the value at which the
+    analysis gave up."""
 
     kind: str
     path: Path
@@ -172,6 +173,9 @@ def _overload(system: System, why: Shortfall, chain: str) -> Root:
         index = (*index, "budget_ms")
         given = f"has a budget of {_percent(why.given_permille)}"
         remedy = f"raise budget_ms, {remedy}"
+    elif executor.core is not None:
+        given = f"is left {_percent(why.given_permille)}"
+        remedy = f"give it another core, {remedy}"
     else:
         remedy = f"add lanes, {remedy}"
     shared = any(one.branches_from for one in system.chains)
@@ -207,6 +211,18 @@ def fair_root(system: System, executor: str) -> Root:
         'them SCHED_FIFO and a core each, and write scheduling = "fifo", or SCHED_DEADLINE, and write "deadline"'
     )
     return Root("fair", path, what, None, executor)
+
+
+def global_root(system: System, executor: str) -> Root:
+    """The reason for an executor, or a thread of callback_isolated, that has a priority but no core."""
+    group = next((n for n, one in enumerate(system.groups) if executor.endswith(f":{one.name}")), None)
+    own = group is not None and system.groups[group].thread_priority is not None
+    path = ("groups", group) if group is not None and own else _executor_path(system, executor)
+    what = (
+        f"the thread of '{executor}' has a priority and shares several cores with others, for which there is no bound; "
+        "pin it: add core = N"
+    )
+    return Root("global", (*path, "thread_priority"), what, None, executor)
 
 
 def link_root(system: System, told: LinkChainAnswer) -> Root:

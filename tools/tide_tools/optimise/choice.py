@@ -18,7 +18,7 @@ from tide_tools.system.levels import check_levels
 from tide_tools.system.locate import Path
 from tide_tools.system.model import Callback, Chain, Publication, System, nanoseconds
 from tide_tools.system.places import Executor, Line
-from tide_tools.system.servers import described_executor_of, with_threads
+from tide_tools.system.servers import described_executor_of, executors_by_core, with_threads
 
 
 @dataclass(frozen=True)
@@ -134,11 +134,12 @@ def _sending_alone(callback: Callback, after: Callback) -> Callback:
 def cores_of(system: System, choice: Choice) -> float:
     """Number of processors that the host's executors use. A lane or thread counts as one processor, or as the share of
     one that its budget is."""
-    threads = Counter(described_executor_of(one.name) for one in with_threads(system).executors)
-    return sum(
+    every = with_threads(system)
+    threads = Counter(described_executor_of(one.name) for one in every.executors if one.core is None)
+    return len(executors_by_core(every)) + sum(
         max(lanes, threads[executor.name] - 1) * _share(executor, budget_ns)
         for executor, lanes, budget_ns in zip(system.executors, choice.lanes, choice.budgets_ns, strict=True)
-        if executor.where == "host"
+        if executor.where == "host" and executor.core is None
     )
 
 
@@ -235,7 +236,8 @@ class Moves:
         for index, lanes in enumerate([] if self._keep_lanes else choice.lanes):
             executor = self._system.executors[index]
             on_mcu = executor.where == "mcu"
-            if policies.get(executor.name, "tide") != "tide" or executor.policy in _OWN_THREADS:
+            has_own = executor.policy in _OWN_THREADS or executor.thread_priority is not None
+            if policies.get(executor.name, "tide") != "tide" or has_own:
                 continue
             for option in (1, levels_of(self._system, executor.name)) if on_mcu else (lanes - 1, lanes + 1):
                 if option >= 1 and option != lanes:

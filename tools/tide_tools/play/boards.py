@@ -321,7 +321,7 @@ class BoardsPlayer:
         self._links = [self._link_of(board) for board in self._boards]
         hosts = [one.name for one in system.executors if one.where == "host"]
         self._executors = [
-            plan_line("executor", {"name": f"host{number}", "lanes": one.lanes})
+            plan_line("executor", {"name": f"host{number}", "lanes": one.lanes} | _on_core(one))
             for number, one in enumerate((one for one in system.executors if one.where == "host"), 1)
         ]
         self._on = {name: f"host{number}" for number, name in enumerate(hosts, 1)}
@@ -745,6 +745,8 @@ class BoardsPlayer:
                 fields["locks"] = locks
         elif group := self._group_of(callback):
             fields["group"] = group
+        if _on_core(self._system.executor(callback.executor)):  # of any order, this is one
+            fields["priority"] = self._random.randint(1, 9)
         if callback is chain.callbacks[0]:
             if len(self._system.inputs(chain)) > 1:
                 fields["joins"] = "true"
@@ -790,6 +792,13 @@ class BoardsPlayer:
         """The number of the exclusive group of the callback: its described group, or that of the server which it shares
         with other chains; 0: none."""
         return self._groups.get(id(callback), 0)
+
+
+def _on_core(executor: Executor) -> dict[str, object]:
+    """Fields of the plan for an executor of the host that shares a core."""
+    if executor.where == "mcu" or executor.core is None or executor.thread_priority is None:
+        return {}
+    return {"policy": "tide", "core": executor.core + 1, "thread_priority": executor.thread_priority}
 
 
 def plan_line(what: str, fields: Mapping[str, object]) -> str:

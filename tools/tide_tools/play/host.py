@@ -289,6 +289,8 @@ class HostPlayer:
         for executor in self._system.executors:
             policy = "readyset" if self._orders.get(executor.name) in ("default", "wait_set") else "tide"
             fields: dict[str, object] = {"name": executor.name, "lanes": executor.lanes, "policy": policy}
+            if executor.core is not None and executor.thread_priority is not None:
+                fields |= {"core": executor.core + 1, "thread_priority": executor.thread_priority}
             if dispatch_us:
                 fields["dispatch_us"] = f"{dispatch_us:g}"
             if executor.budget_ms:

@@ -15,6 +15,7 @@ from tide_tools.system.levels import levels, levels_of_boards
 from tide_tools.system.load import load
 from tide_tools.system.model import Publication, System
 from tide_tools.system.places import Line, Network, UdpLink, rate_of
+from tide_tools.system.servers import executors_by_core, with_threads
 from tide_tools.terminal.style import empty_table, print_whole
 
 app = typer.Typer()
@@ -133,6 +134,9 @@ def _print_chains(system: System) -> None:
         if one.policy is not None:
             lanes = f", {one.lanes} lanes" if one.lanes > 1 else ""
             console.print(f"executor {one.name}: {one.policy}{lanes}{f', {one.scheduling}' if one.scheduling else ''}")
+    for core, several in executors_by_core(with_threads(system)).items():
+        names = ", ".join(f"{one.name} {one.thread_priority or ''}".strip() for one in several)
+        console.print(f"core {core} of the host: {names}")
     table = empty_table()
     for heading in ("chain", "callback", "on"):
         table.add_column(heading, no_wrap=True)

@@ -17,7 +17,7 @@ from tide_tools.system.levels import check_levels
 from tide_tools.system.locate import Path
 from tide_tools.system.model import Callback, Chain, Lock, Publication, Reply, Request, System, nanoseconds
 from tide_tools.system.places import Executor, Line, Network, RtpsLink, UdpLink, UsbLink, rate_of
-from tide_tools.system.servers import described_executor_of, servers_of, with_threads
+from tide_tools.system.servers import described_executor_of, executors_by_core, servers_of, with_threads
 
 # ---- names, chains ----
 
@@ -42,6 +42,7 @@ def check(system: System) -> list[Finding]:
         *_budgets(system),
         *_propagation(system),
         *_boards(system),
+        *_host_cores(system),
         *_delays(system),
         *_paths(system),
         *_locks(system),
@@ -755,6 +756,57 @@ def _policy(system: System, executor: Executor, path: Path) -> Iterator[Finding]
             yield Finding(("groups", place, "kind"), what, remedy)
 
 
+def _host_cores(system: System) -> Iterator[Finding]:
+    """Checks threads of the host that are pinned to a core: each has one lane without a budget, and its own priority on
+    the core."""
+    isolated = {one.name for one in system.executors if one.policy == "callback_isolated"}
+    on = {one.group: one.executor for chain in system.chains for one in chain.callbacks}
+    for index, group in enumerate(system.groups):
+        given = next((key for key in ("core", "thread_priority") if getattr(group, key) is not None), None)
+        if given is not None and on.get(group.name) not in isolated:
+            what = f"group '{group.name}' has '{given}', which is for groups of callback_isolated executors"
+            yield Finding(("groups", index, given), what, "remove it, or give it to the executor")
+    for index, executor in enumerate(system.executors):
+        given = next((key for key in ("core", "thread_priority") if getattr(executor, key) is not None), None)
+        if given is None:
+            continue
+        path: Path = ("executors", index, given)
+        if executor.where == "mcu":
+            what = f"executor '{executor.name}' is on a board, and '{given}' is for the host"
+            yield Finding(path, what, "remove it")
+        elif executor.lanes > 1:
+            what = f"executor '{executor.name}' has '{given}', which is for one thread, and has {executor.lanes} lanes"
+            yield Finding(path, what, "describe an executor for each thread, or remove it")
+        elif executor.budget_ms:
+            what = f"executor '{executor.name}' has a budget and '{given}': a thread has one kind of scheduling"
+            yield Finding(path, what, "remove one of them")
+        elif executor.policy == "callback_isolated" and executor.scheduling != "fifo":
+            what = f"executor '{executor.name}' has '{given}', and its threads do not have SCHED_FIFO"
+            yield Finding(path, what, 'write scheduling = "fifo"')
+    threads = with_threads(system)
+    used = {one.executor for chain in threads.chains for one in chain.callbacks}
+    for core, several in executors_by_core(threads).items():
+        seen: dict[int | None, str] = {}
+        for one in several if len(several) > 1 else ():
+            first = seen.setdefault(one.thread_priority, one.name)
+            if one.name not in used or (first == one.name and one.thread_priority is not None):
+                continue
+            what, remedy = f"'{first}' and '{one.name}' have one thread_priority on core {core}", "give each its own"
+            if one.thread_priority is None:
+                what = f"'{one.name}' shares core {core} and has no thread_priority"
+                remedy = "add one, or another core for it"
+            yield Finding((*_of_thread(system, one), "core"), what, remedy)
+
+
+def _of_thread(system: System, executor: Executor) -> Path:
+    """The entry that pins an executor, or a thread of callback_isolated."""
+    for index, group in enumerate(system.groups):
+        if executor.name.endswith(f":{group.name}") and group.core is not None:
+            return ("groups", index)
+    described = described_executor_of(executor.name)
+    return ("executors", next(index for index, one in enumerate(system.executors) if one.name == described))
+
+
 def _cores(system: System, executor: Executor, path: Path) -> Iterator[Finding]:
     """Checks that the executors of one board have the same link and policy."""
     first = next(one for one in system.executors if one.board == executor.board)
@@ -775,6 +827,11 @@ def _cores(system: System, executor: Executor, path: Path) -> Iterator[Finding]:
 
 def _locks(system: System) -> Iterator[Finding]:
     """Checks locks. Call this only if all names are known."""
+    threads = with_threads(system)
+    pinned = {one.name for several in executors_by_core(threads).values() if len(several) > 1 for one in several}
+    preempted = {
+        (chain.name, one.name) for chain in threads.chains for one in chain.callbacks if one.executor in pinned
+    }
     callbacks = {(chain.name, one.name): one for chain in system.chains for one in chain.callbacks}
     held_ms: dict[tuple[str, str], Decimal] = {}
     for index, lock in enumerate(system.locks):
@@ -787,6 +844,12 @@ def _locks(system: System) -> Iterator[Finding]:
                     f"'{'.'.join(section.callback)}' holds locks for {held_ms[section.callback]} ms and runs for "
                     f"{callback.execution_ms} ms",
                     "shorten section_ms or lengthen execution_ms",
+                )
+            if section.callback in preempted:
+                what = f"'{'.'.join(section.callback)}' may be preempted on its core while it has lock '{lock.name}', "
+                remedy = "give its thread a core of its own, or put the callbacks into one exclusive group"
+                yield Finding(
+                    ("locks", index, "sections", place, "callback"), f"{what}for which there is no bound", remedy
                 )
         yield from _shares_memory(system, index, lock, [callbacks[one.callback] for one in lock.sections])
         yield from _shared(system, index, lock)
@@ -927,6 +990,13 @@ def _executor_load(system: System) -> Iterator[Finding]:
             what = f"executor '{executor.name}' has to give {_percent(load)} of a core, but {has}"
             remedy = f"{'divide the group' if isolated else 'add lanes'}, lengthen period_ms or shorten execution_ms"
             yield Finding(("executors", index), what, remedy)
+    for core, threads in executors_by_core(system).items():
+        load = sum((loads[one.name] for one in threads), Fraction(0))
+        if load > 1 and len(threads) > 1:
+            names = ", ".join(one.name for one in threads)
+            what = f"core {core} has to give {_percent(load)} of itself to {names}"
+            remedy = "pin one of them to another core, lengthen period_ms or shorten execution_ms"
+            yield Finding(("executors", places[described_executor_of(threads[-1].name)]), what, remedy)
 
 
 def _loads(system: System) -> dict[str, Fraction]:
@@ -1043,11 +1113,16 @@ def not_played(system: System, given: Collection[str] | None = None) -> Iterator
     # In a run, a host executor is one queue on all its lanes. Beside boards, bounds allow any order.
     alone = not any(board.name in used for board in system.boards())
     unlike = ("callback_isolated", "single_threaded", "tide") if alone else ("callback_isolated",)
+    cores = executors_by_core(with_threads(system)).values()
+    pinned = {described_executor_of(one.name) for several in cores if len(several) > 1 for one in several}
     for index, board in enumerate(system.executors):
         if board.name not in used:
             continue
         if board.where == "host":
-            if given is not None and board.name not in given and board.policy in unlike:
+            if given is not None and board.name not in given and board.name in pinned:
+                what = f"tide run gives each thread of executor '{board.name}' all processors, not a part of a core"
+                yield Finding(("executors", index), what, "add the command that starts it, or remove core")
+            elif given is not None and board.name not in given and board.policy in unlike:
                 what = f"tide run plays executor '{board.name}' as one queue, not as {board.policy}"
                 yield Finding(("executors", index, "policy"), what, "add the command that starts it, or remove policy")
             continue

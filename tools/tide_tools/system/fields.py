@@ -139,6 +139,8 @@ Where = Literal["mcu", "host"]
 BoardPolicy = Literal["tide", "batch", "batch_stock", "batch_blocking"]
 HostExecutor = Literal["tide", "single_threaded", "multi_threaded", "events", "events_cbg", "callback_isolated"]
 Scheduling = Literal["other", "fifo", "deadline"]
+Core = Annotated[int, Field(ge=0, le=1023)]
+ThreadPriority = Annotated[int, Field(ge=1, le=99)]
 Reliability = Literal["reliable", "best_effort"]
 
 

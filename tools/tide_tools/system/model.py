@@ -18,12 +18,14 @@ from tide_tools.system.fields import (
     CHAIN_PRIORITY_MAXIMUM,
     PRIORITY_MAXIMUM,
     PUBLICATIONS_MAXIMUM,
+    Core,
     MessageType,
     Milliseconds,
     MillisecondsOrZero,
     Name,
     ServiceType,
     Source,
+    ThreadPriority,
     Topic,
 )
 from tide_tools.system.fields import Entry as _Entry
@@ -122,6 +124,10 @@ class Group(_Entry):
     """Callbacks refer to their group by this name."""
     kind: Literal["exclusive", "reentrant"]
     """exclusive: one callback at a time. reentrant: each callback may overlap all others and itself."""
+    core: Core | None = None
+    """callback_isolated only: the core of the group's thread. Absent: that of the executor."""
+    thread_priority: ThreadPriority | None = None
+    """callback_isolated only: the SCHED_FIFO priority of the group's thread. Absent: that of the executor."""
 
 
 class Callback(_Entry):

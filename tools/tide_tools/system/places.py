@@ -12,6 +12,7 @@ from pydantic import Field
 from tide_tools.system.fields import (
     MTU_MINIMUM,
     BoardPolicy,
+    Core,
     DelayQuantiles,
     HostExecutor,
     Milliseconds,
@@ -19,6 +20,7 @@ from tide_tools.system.fields import (
     Name,
     Scheduling,
     Source,
+    ThreadPriority,
     Where,
     nanoseconds,
 )
@@ -104,8 +106,15 @@ class Executor(_Entry):
     which covers rclcpp on one thread; beside boards, any order."""
     scheduling: Scheduling | None = None
     """callback_isolated only: the scheduling of its threads. fifo: SCHED_FIFO or SCHED_RR, each thread on a core of its
-    own. deadline: SCHED_DEADLINE, with budget_ms and budget_period_ms of each thread. other: SCHED_OTHER, for which
-    there is no bound. Absent: other."""
+    own, unless core says otherwise. deadline: SCHED_DEADLINE, with budget_ms and budget_period_ms of each thread.
+    other: SCHED_OTHER, for which there is no bound. Absent: other."""
+    core: Core | None = None
+    """Executors of the host: number of the core to which the only thread is pinned; for callback_isolated, of the
+    threads whose group has no core. Threads on one core have different thread_priority. Absent: each thread has a core
+    of its own."""
+    thread_priority: ThreadPriority | None = None
+    """With core: the SCHED_FIFO priority of the thread; larger is more urgent, and preempts. Without core, the thread
+    shares several cores with others, for which there is no bound."""
     lanes: Annotated[int, Field(ge=1, le=64)] = 1
     """Threads that run callbacks. callback_isolated: omitted, as groups determine it."""
     budget_ms: MillisecondsOrZero = Decimal(0)

@@ -66,11 +66,12 @@ def with_servers(system: System) -> System:
 
 def with_threads(system: System) -> System:
     """The system in which each thread of a callback_isolated executor is an executor with one lane: a thread for each
-    group, and one for each callback without a group. The threads' names begin with the name of the executor, which
+    group, on the group's core, and one for each callback without a group. Their names begin with the executor's, which
     remains, without callbacks. Servers are in groups, as by `with_servers`. Further calls change nothing."""
     if not any(one.policy == "callback_isolated" for one in system.executors):
         return system
     system = with_servers(system)
+    groups = {one.name: one for one in system.groups}
     threads: dict[int, str] = {}
     made: dict[str, Executor] = {}
     for chain in system.chains:
@@ -82,7 +83,9 @@ def with_threads(system: System) -> System:
             if shared_of_group(group):  # its words are no name
                 group = f"shared{[each.name for each in system.groups].index(group)}"
             name = threads[id(one)] = f"{executor.name}{_MARK}{group}"
-            made.setdefault(name, executor.model_copy(update={"name": name}))
+            own = {key: getattr(groups.get(one.group or ""), key, None) for key in ("core", "thread_priority")}
+            changed = {"name": name} | {key: value for key, value in own.items() if value is not None}
+            made.setdefault(name, executor.model_copy(update=changed))
     return system.with_callbacks(
         lambda one: one.model_copy(update={"executor": threads[id(one)]}) if id(one) in threads else one
     ).model_copy(update={"executors": (*system.executors, *made.values())})
@@ -91,6 +94,26 @@ def with_threads(system: System) -> System:
 def described_executor_of(thread: str) -> str:
     """The name of the executor to which a thread of `with_threads` belongs; any other name is returned unchanged."""
     return thread.partition(_MARK)[0]
+
+
+def executors_by_core(system: System) -> dict[int, list[Executor]]:
+    """The executors of the host that are pinned to each core, the most urgent thread first. Threads of
+    callback_isolated are among them if the system has them as executors."""
+    threads = {described_executor_of(one.name) for one in system.executors if _MARK in one.name}
+    found: dict[int, list[Executor]] = {}
+    for one in sorted(system.executors, key=lambda one: -(one.thread_priority or 0)):
+        if one.where == "host" and one.core is not None and one.name not in threads:
+            found.setdefault(one.core, []).append(one)
+    return found
+
+
+def lane_of_core(system: System) -> dict[str, str]:
+    """For each executor of the host: the executor whose name stands for all on its core. Bounds of systems with boards
+    take threads on one core as one lane (docs/analysis/single_thread.md, Threads on one core)."""
+    found = {one.name: one.name for one in system.executors if one.where == "host"}
+    for several in executors_by_core(system).values():
+        found |= {one.name: several[0].name for one in several}
+    return found
 
 
 def cores_of_boards(system: System) -> dict[str, tuple[str, ...]]:
