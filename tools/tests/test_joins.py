@@ -83,7 +83,7 @@ def test_what_cannot_be_joined_is_told_with_its_line(change: tuple[str, str], to
 def test_inputs_of_other_timers_are_for_paths() -> None:
     text = described().replace('branches_from = "left.t"\n', "")
     text = text.replace('name = "b"\nkind = "subscription"', 'name = "b"\nkind = "timer"')
-    assert re.search(r"another timer.*\[\[paths\]\]", "\n".join(refusal(text)))
+    assert re.search(r"another timer.*ApproximateTime.*latest of each.*\[\[paths\]\]", "\n".join(refusal(text)))
 
 
 def test_an_input_less_is_never_slower() -> None:

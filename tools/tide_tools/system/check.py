@@ -404,9 +404,10 @@ def _join(
     elif system.timer_of(chains[name]) is not system.timer_of(chain):
         yield Finding(
             path,
-            f"'{callback}' of chain '{name}' begins with another timer than the other inputs of chain '{chain.name}'",
-            "let both branch from one timer; or go on from the input that triggers it, end the other chain with a "
-            "subscription that keeps its value, and name both in [[paths]]",
+            f"'{callback}' of chain '{name}' begins with another timer than the other inputs of chain '{chain.name}'; "
+            "there is no bound for ApproximateTime of message_filters, which would match their messages",
+            "let both branch from one timer; or end each with a subscription that keeps its value, let a timer read "
+            "the latest of each, and name them in [[paths]]; or go on from the input that triggers, as with LatestTime",
         )
 
 
