@@ -20,6 +20,7 @@ constexpr uint16_t kReplenishments = 100;
 constexpr Time kSetUpLimit = 120 * kSecond;
 constexpr Time kBeforeRelease = 50 * kMillisecond;
 constexpr Time kDiscoveryTurn = 10 * kMillisecond;
+constexpr Time kSpinTimeout = kSecond;  // longest wait of rclc_executor_spin
 
 uint32_t rounded(uint32_t bytes) { return (bytes + 3u) & ~3u; }
 
@@ -361,6 +362,8 @@ void Client::choose_lanes() {
     for (const unsigned band : bands) levels.insert(levels.end(), plan_.lanes_a_band, band);
   } else if (plan_.policy == Policy::kReadyset) {
     levels.assign(plan_.lanes, 0);
+  } else if (plan_.policy == Policy::kTide) {
+    levels = plan_.bands;
   }
   lanes_.resize(std::max<size_t>(levels.size(), 1));
   for (size_t index = 0; index < levels.size(); index++) {
@@ -537,7 +540,16 @@ void Client::release_events(Callback &callback) {
 // must run once for each event.
 void Client::trigger(Callback &callback, Time event) {
   callback.events.push_back(event);
-  if (!tide_callback_is_ready(&callback.timer.callback)) tide_executor_notify(&callback.timer.callback);
+  if (plan_.policy != Policy::kBatch) return notice(callback);
+  // rclc's executor on rmw_microxrcedds sees an event at the end of a wait, which the event does not end. It is noticed
+  // when the next callback starts (on_start), or when a wait without callbacks ends.
+  machine_.engine().at(event + kSpinTimeout,
+                       [this, &callback] { machine_.core().interrupt(0, [this, &callback] { notice(callback); }); });
+}
+
+void Client::notice(Callback &callback) {
+  const bool waits = callback.begun < callback.events.size();
+  if (waits && !tide_callback_is_ready(&callback.timer.callback)) tide_executor_notify(&callback.timer.callback);
 }
 
 void Client::run() {
@@ -601,7 +613,10 @@ void Client::on_sample(void *context, tide_reader_t *) {
 }
 
 void Client::on_start(void *context, tide_callback_t *callback, int64_t) {
-  static_cast<Client *>(context)->observer_.callback_start(*callback->executor, *callback);
+  Client &self = *static_cast<Client *>(context);
+  self.observer_.callback_start(*callback->executor, *callback);
+  for (const auto &other : self.callbacks_)
+    if (self.plan_.policy == Policy::kBatch && &other->timer.callback != callback) self.notice(*other);
 }
 
 int32_t Client::source_most_urgent(void *context, tide_priority_t least, tide_priority_t most) {
@@ -658,6 +673,7 @@ void Client::begin(Callback &callback) {
   // A timer's instance is identified by the expiry, not by the start, because a late callback may start in the next
   // period.
   const bool is_event = plan.burst > 0;
+  if (is_event && callback.begun == callback.events.size()) return;  // an earlier run has handled the event
   const Time since = callback.timer.callback.ready_ns - first_release_ - plan.phase;
   const auto index = is_event ? callback.begun++ : static_cast<uint32_t>(since / plan.period);
   // If further events wait, makes the callback ready again, unless an event between the choice of this run and its

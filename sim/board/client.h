@@ -188,6 +188,7 @@ class Client {
   void release(Callback &callback, int64_t index);
   void release_events(Callback &callback);
   void trigger(Callback &callback, Time event);
+  void notice(Callback &callback);  // makes the callback ready if events wait for it
   void join_group(tide_callback_t &callback, unsigned group);
   void set_up_local();
   void set_up_locks();

@@ -27,7 +27,8 @@ enum class Chance : uint64_t {
   kReturn,
   kReleases,
   kSections,
-  kNodes
+  kNodes,
+  kLoads
 };
 inline uint64_t seed_of(const Plan &plan, Chance chance) {
   return plan.seed * 0x9E3779B97F4A7C15u + static_cast<uint64_t>(chance);

@@ -191,6 +191,7 @@ void visit(Settings &settings, LoadPlan &load) {
   settings.time("period_us", load.period, 1);
   settings.time("phase_us", load.phase);
   settings.flag("masks", load.masks);
+  settings.flag("sleeps", load.sleeps);
   settings.flag("asks", load.asks);
 }
 
@@ -237,6 +238,7 @@ void visit(Settings &settings, Plan &plan) {
   settings.choice("policy", plan.policy, kPolicies);
   settings.choice("send", plan.send, kSends);
   settings.number("lanes", plan.lanes, 1u, 64u);
+  settings.numbers("bands", plan.bands, 0, 255);
   settings.number("lanes_a_band", plan.lanes_a_band, 1u, 4u);
   settings.flag("only_first", plan.only_first);
   settings.number<uint32_t>("periods", plan.periods, 1, 1000000);

@@ -127,9 +127,10 @@ struct Input {
 struct LoadPlan {
   std::string name, on;
   Time execution = 0, period = 0, phase = 0;
-  bool masks = false;  // interrupts are masked while it executes
-  bool asks = false;   // it pings the agent at its start
-  int board = -1;      // set by graph_of
+  bool masks = false;   // interrupts are masked while it executes
+  bool sleeps = false;  // it sleeps for a random part of each run
+  bool asks = false;    // it pings the agent at its start
+  int board = -1;       // set by graph_of
 };
 
 // A measured path: from the release of the first callback until the last callback has ended, or until the last one has
@@ -209,10 +210,12 @@ struct Plan {
   Send send = Send::kAsynchronous;
   unsigned lanes = 1;  // 1: one cooperative lane; more: a preemptive lane for each level; with readyset: this number of
                        // lanes, which share the set
-  unsigned lanes_a_band = 1;  // with tide and a lane for each level: number of lanes for each level
-  bool only_first = false;    // simulates the first chain alone: the physical limit
-  uint32_t periods = 60;      // number of instances of each timer; ignored if there is a horizon
-  Time horizon = 0;           // more than 0: each timer has as many instances as its periods begin within this time
+  std::vector<unsigned> bands;  // with tide and one lane: the least level of each of several preemptive lanes, the
+                                // least urgent first, for several executors on one core; empty: one lane
+  unsigned lanes_a_band = 1;    // with tide and a lane for each level: number of lanes for each level
+  bool only_first = false;      // simulates the first chain alone: the physical limit
+  uint32_t periods = 60;        // number of instances of each timer; ignored if there is a horizon
+  Time horizon = 0;             // more than 0: each timer has as many instances as its periods begin within this time
   std::vector<ChainPlan> chains;
 
   // The line and the host.

@@ -711,8 +711,11 @@ class OneBoard {
     });
   }
 
-  // Starts the described loads, which use the board's core until the run ends.
+  // Starts the described loads, which use the board's core until the run ends. A load that sleeps executes the rest of
+  // each run so late that it ends just before the next one, however other loads and interrupts delay it.
   void start_loads() {
+    Time spare = plan_.interrupt_receive + plan_.interrupt_complete > 0 ? kMillisecond / 2 : 0;
+    for (const LoadPlan &load : graph_.loads) spare += load.board == board_ ? 2 * load.execution : 0;
     for (const LoadPlan &load : graph_.loads) {
       if (load.board != board_) continue;
       const Time first = client_.first_release() + load.phase;
@@ -720,11 +723,18 @@ class OneBoard {
         mask(load, first);
         continue;
       }
-      loads_.push_back(std::make_unique<Task>(machine_.core(), "load", kLoadPriority, [this, &load, first] {
+      loads_.push_back(std::make_unique<Task>(machine_.core(), "load", kLoadPriority, [this, &load, first, spare] {
+        Random random(seed_of(plan_, Chance::kLoads) + static_cast<uint64_t>(load.period));
         for (Time next = first;; next += load.period) {
           Task::current()->block(next);
           if (load.asks) tide_session_ping(&client_.session());
-          Task::current()->execute(load.execution);
+          const Time before = load.sleeps ? random.between(0, load.execution - 1) : load.execution;
+          if (before > 0) Task::current()->execute(before);
+          if (before == load.execution) continue;
+          const Time latest = next + load.period - (load.execution - before) - (spare - 2 * load.execution);
+          if (latest > engine_.now())
+            Task::current()->block(random.chance(0.7) ? latest : random.between(engine_.now(), latest));
+          Task::current()->execute(load.execution - before);
         }
       }));
     }

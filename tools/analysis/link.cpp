@@ -1935,13 +1935,18 @@ class LinkModel {
     return {std::max<int64_t>(divide_up(pending_ns, period(chain)), 1), frames};
   }
 
+  // True if a callback of the other, less urgent chain that has begun is not preempted.
+  bool may_block(size_t other, size_t chain) const {
+    return other != chain && !goes_first(other, chain) && system_.chains[other].band >= system_.chains[chain].band;
+  }
+
   time_ns client_blocking(size_t chain) const {
     if (is_batch()) return 0;
     // The lane that processes an answer to a probe may run callbacks, too.
     time_ns longest_ns = alive_ ? 0 : system_.client.process_ns;
     if (system_.client.policy == ClientPolicy::lanes) return longest_ns;
     for (const size_t other : here_) {
-      if (other != chain && !goes_first(other, chain)) longest_ns = std::max(longest_ns, loads_[other].unit_ns);
+      if (may_block(other, chain)) longest_ns = std::max(longest_ns, loads_[other].unit_ns);
     }
     return longest_ns;
   }
@@ -1958,7 +1963,7 @@ class LinkModel {
     std::vector<std::pair<time_ns, int64_t>> &pieces = pieces_;
     pieces.clear();
     for (const size_t other : here_) {
-      if (other == chain || goes_first(other, chain)) continue;
+      if (!may_block(other, chain)) continue;
       int64_t count = visits;
       if (latest_ns(other) != kNeverNs) {
         const Linear instances = stair(window_ns, latest_ns(other), period(other));

@@ -164,6 +164,8 @@ struct LinkChain {
                               // none
   bool repaired = false;      // over RTPS: its samples are reliable, so lost datagrams are repaired
   bool shares_level = false;  // shares its streams with the other chains of the same priority that have this flag
+  int64_t band = 0;           // of the client's executors on its core, the one that runs its callbacks there; a greater
+                              // one preempts
   std::string alone = {};     // why an instance must end before the next one is released; empty: it need not
   // By entry of Line::shorter_agent_ns: by how much its delays on executors with own_cores are shorter, too; empty: by
   // 0.

@@ -335,6 +335,7 @@ LinkSystem link_system_of(const nb::dict &document) {
       of.take("sporadic", chain.sporadic);
       of.take("repaired", chain.repaired);
       of.take("shares_level", chain.shares_level);
+      of.take("band", chain.band);
       of.take("alone", chain.alone);
       of.list("shorter_away_ns", chain.shorter_away_ns, "integers");
       of.each("callbacks", "callback", [&](Fields &one) { read_callback(one, read, chain.callbacks.emplace_back()); });

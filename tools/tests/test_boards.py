@@ -20,6 +20,7 @@ from tide_tools.analysis.lower import NoBoundError
 from tide_tools.analysis.result import Bounds
 from tide_tools.simulate.described import simulate_description
 from tide_tools.system.load import SystemFileError, parse
+from tide_tools.system.servers import on_one_core
 
 SEED = int(os.environ.get("TIDE_SEED", "1"))
 
@@ -383,6 +384,60 @@ def test_tcp_is_a_network_whose_delays_are_given() -> None:
     assert bound_ns(udp, "c") == bound_ns(tcp, "c")
     with pytest.raises(NoBoundError, match="whose delay has no bound of its own"):
         found(*ends, entry("links", name="l", kind="tcp"))
+
+
+def sharing(urgent: int = 7, **more: object) -> str:
+    """Two executors of a board: one with chain `a`, one with `b` and `c`."""
+    of = {"board": "esp32", "core": 0, **more}
+    parts = (board("m", **of, thread_priority=urgent), board("n", **of, thread_priority=3), host("h"))
+    urgent_chain = chain("a", 3, ("m", 1), ("h", 1), period_ms=20)
+    others = chain("b", 2, ("n", 1), ("h", 1)), chain("c", 1, ("n", 50))
+    return described(*parts, line("l", escaped_bytes=0), urgent_chain, *others)
+
+
+def test_a_more_urgent_executor_on_one_core_preempts() -> None:
+    """`a` never waits for the 50 ms of `c`, which `b` on the executor of `c` does."""
+    system = parse(sharing())
+    bounds = bounds_of(system)
+    assert bound_ns(bounds, "a") < 10 * MS and bound_ns(bounds, "b") > 50 * MS
+    assert bound_ns(bounds, "c") >= 50 * MS + 3 * MS
+    text = next(one.text for one in bounds.assumptions if one.id == "cores")
+    assert text == "the more urgent of the executors on one core preempts the other: m, n"
+    outcome = simulate_description(on_one_core(system), None, 20, 1, False)
+    worst = {one.chain: one.worst_ns for one in outcome.seen}
+    assert not outcome.is_broken and worst["a"] < 10 * MS and worst["b"] > 30 * MS
+    assert worst["c"] >= 53 * MS, "the others preempt it"
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        (sharing(3), "'m' and 'n' share a core and have no different thread_priority"),
+        (sharing(2), "chain 'a' of 'm' is more urgent than some of 'n', which preempts it"),
+        (sharing(policy="batch"), "share a core, for which they need tide's policy and one lane each"),
+        (sharing().replace("core = 0", "core = 1", 1), "'m' and 'n' are on board 'esp32' and name different cores"),
+        (sharing().replace('executor = "h"', 'executor = "n"', 1), "visit 'm' and 'n', which share a core"),
+        (sharing().replace('board = "esp32"\n', ""), "executor 'm' has 'core', and is the only one of its board"),
+    ],
+)
+def test_what_executors_on_one_core_of_a_board_need(text: str, what: str) -> None:
+    assert any(what in line for line in refusal(text))
+
+
+def test_a_thread_that_sleeps_takes_only_its_cpu_time() -> None:
+    """Its runs of 2 ms may lie back to back, the end of one before the beginning of the next."""
+
+    def loaded(**load: object) -> str:
+        loads = [{"name": "sensor", "execution_ms": 2, "period_ms": 50, **load}]
+        return described(board("m", loads=loads), host("h"), line("l"), chain("a", 1, ("m", 10)))
+
+    at_once, sleeping = (bound_ns(parse(loaded(**one)), "a") for one in ({}, {"sleeps": True}))
+    awake = bound_ns(parse(loaded(execution_ms=40)), "a")
+    assert (at_once, sleeping) == (12 * MS, 14 * MS) and awake >= 50 * MS
+    outcome = simulate_description(parse(loaded(sleeps=True)), None, 40, 1, True)
+    (seen,) = outcome.seen
+    assert not outcome.is_broken and 12 * MS < seen.worst_ns <= sleeping
+    assert "masks interrupts and sleeps" in refusal(loaded(sleeps=True, masks_interrupts=True))[0]
 
 
 def test_cores_of_a_board_share_its_link_and_wait_no_longer_than_on_one() -> None:

@@ -25,6 +25,9 @@ FILE = Path(__file__).parents[2] / "examples/systems/events.toml"
 TEXT = FILE.read_text(encoding="utf-8")
 
 
+PATH = '[[paths]]\nname = "p"\nchains = ["{}", "{}"]\n'
+
+
 def changed(*pairs: tuple[str, str]) -> System:
     text = TEXT
     for before, after in pairs:
@@ -44,7 +47,8 @@ def changed(*pairs: tuple[str, str]) -> System:
         ("period_ms = 40", "period_ms = 40\nburst = 2", "has bursts of 2, but does not begin with an event"),
         ('name = "fuse"\nkind = "subscription"', 'name = "fuse"\nkind = "event"', "an event in the middle"),
         ("burst = 3", "burst = 17", "burst"),
-        ("[[links]]", '[[paths]]\nname = "p"\nchains = ["estop", "imu"]\n\n[[links]]', "begins with an event"),
+        ("[[links]]", f"{PATH.format('imu', 'estop')}[[links]]", "an event, so it does not sample a value"),
+        ("[[links]]", f"{PATH.format('estop', 'imu')}age_ms = 90\n[[links]]", "so its values have no greatest age"),
     ],
 )
 def test_what_does_not_fit_an_event_is_refused(before: str, after: str, says: str) -> None:
@@ -88,13 +92,41 @@ def test_messages_of_a_burst_have_nodes() -> None:
     assert counts[1] >= counts[0] + 2
 
 
+BATCH = (("submit_ms = 0.1", 'submit_ms = 0.1\npolicy = "batch"'), ("burst = 3\n", ""))
+
+
+def test_on_rclcs_executor_an_event_waits_for_the_next_timer() -> None:
+    """The wait ends no later than with the timer of `imu`. Until then the event is like the release of a timer that is
+    late by up to that time."""
+    bounds = bounds_of(changed(*BATCH))
+    slow = ("period_ms = 50\ndeadline_ms = 40", "period_ms = 100\ndeadline_ms = 100")
+    late = (slow[0], f"{slow[1]}\njitter_ms = 40"), ('kind = "event"', 'kind = "timer"')
+    assert bound_ns(changed(*BATCH, slow), "estop") == bound_ns(changed(*BATCH, *late), "estop")
+    assert bound_ns(changed(*BATCH), "estop") >= 40 * MS + bound_ns(changed(BATCH[1]), "estop")
+    (text,) = [one.text for one in bounds.assumptions if one.id == "timers_run"]
+    assert "or after 1 s: estop 40 ms, bumper 40 ms" in text
+    slow = changed(*BATCH, ("period_ms = 40", "period_ms = 5000"))
+    assert bound_ns(slow, "estop") >= 1000 * MS
+
+
+def test_a_path_of_events_waits_for_no_expiry_of_its_first_chain() -> None:
+    system = changed(("[[links]]", f"{PATH.format('estop', 'imu')}[[links]]"))
+    bounds = bounds_of(system)
+    (path,) = bounds.paths
+    assert path.reaction_ns == bound_ns(system, "estop") + 40 * MS + bound_ns(system, "imu")
+    assert path.age_ns is None and path.met
+    outcome = simulate_description(system, None, 20, 1, False)
+    reaction, age = outcome.paths
+    assert 0 < reaction.worst_ns <= path.reaction_ns and age.worst_ns == -1 and not outcome.is_broken
+
+
 @pytest.mark.parametrize(
     ("before", "after", "says"),
     [
         (
             "submit_ms = 0.1",
             'submit_ms = 0.1\npolicy = "batch"',
-            "a batch executor sees an event only when its wait ends, and these chains begin with one",
+            "bursts in a chain that begins on a batch executor",
         ),
         ('where = "host"', 'where = "host"\nlanes = 2', "whose nodes have several lanes"),
     ],
@@ -112,6 +144,14 @@ def test_what_has_no_bound_says_so_of_its_entry(before: str, after: str, says: s
 def test_no_event_is_answered_after_its_bound() -> None:
     outcome = simulate_description(load(FILE), None, 20, 1, False)
     assert not outcome.is_broken and all(one.ended > 50 and not one.lost for one in outcome.seen)
+
+
+def test_on_rclcs_executor_events_are_noticed_late() -> None:
+    """In the simulation, no event ends a wait of the batch."""
+    outcome = simulate_description(changed(*BATCH), None, 20, 1, False)
+    worst = {one.chain: (one.worst_ns, one.bound_ns or 0) for one in outcome.seen}
+    assert not outcome.is_broken and all(0 < seen <= bound for seen, bound in worst.values())
+    assert worst["estop"][0] > bound_ns(changed(BATCH[1]), "estop") + 20 * MS
 
 
 def test_a_burst_takes_longer_than_single_events() -> None:

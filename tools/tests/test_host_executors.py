@@ -343,6 +343,7 @@ def test_beside_a_board_threads_on_one_core_are_one_lane() -> None:
     assert "any_order" in bounds_of(shared).chain("x").holds_for
 
 
+GROUPED = d.chain("grouped", 3, ("plan", 1, GROUP))
 SECTIONS = [{"callback": f"{one}.b0", "section_ms": 1} for one in ("fast", "slow")]
 
 
@@ -360,7 +361,10 @@ SECTIONS = [{"callback": f"{one}.b0", "section_ms": 1} for one in ("fast", "slow
             "'plan' has a budget and 'core': a thread has one kind of scheduling",
         ),
         (on_core(policy="callback_isolated"), 'its threads do not have SCHED_FIFO; write scheduling = "fifo"'),
-        (on_core(MUTEX + "core = 1\n"), "group 'mutex' has 'core', which is for groups of callback_isolated executors"),
+        (
+            on_core(MUTEX + "core = 1\n", GROUPED),
+            "group 'mutex' has 'core', which is for groups of callback_isolated executors",
+        ),
         (
             on_core().replace("execution_ms = 30", "execution_ms = 90"),
             "core 2 has to give 110 % of itself to control, ",

@@ -219,3 +219,13 @@ def test_a_deadline_from_an_event_leaves_the_period_out(deadline_ms: int, met: b
 def test_a_deadline_from_an_event_is_longer_than_the_period() -> None:
     (line,) = refusal(_system(CAMERA).replace("deadline_ms = 100", 'deadline_ms = 100\ndeadline_from = "event"'))
     assert "may see an event a period of 100 ms late, which leaves nothing" in line
+
+
+def test_events_begin_a_path_and_leave_no_value_to_age() -> None:
+    """Two events, each read by the next timer; the reaction counts from the event."""
+    events = [Instance(10, 12, 20), Instance(100, 100, 105)]
+    readers = [Instance(50, 50, 55), Instance(100, 100, 103), Instance(150, 151, 160)]
+    played = Played([events, readers], [90, 50], of_events=True)
+    assert list(played.reaction().times_ns) == [55 - 10, 160 - 100]
+    assert played.age().samples == 0
+    assert list(Played([events, readers], [90, 50]).reaction().times_ns) == [160 - 12]

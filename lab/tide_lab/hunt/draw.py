@@ -51,8 +51,10 @@ class _Draw:
             ask_for_result(chain, self.host_names(document), self.random, self.of.actions)
         document["paths"] = self.paths(document["chains"]) if self.of.paths and self.chance(self.of.paths) else []
         document["locks"] = self.locks(document) if self.of.locks and self.chance(self.of.locks) else []
+        amid = {name for path in document["paths"] for name in path["chains"][1:]}
         for chain in document["chains"] if self.of.events else ():
-            self.begin_with_event(chain, document["executors"])
+            if chain["name"] not in amid:
+                self.begin_with_event(chain, document["executors"])
         for chain in tuple(document["chains"]) if self.of.seldom else ():
             self.publish_seldom(chain, document)
         if self.of.shared and self.chance(self.of.shared):
@@ -116,7 +118,7 @@ class _Draw:
         (board,) = (one for one in executors if one["name"] == first["executor"])
         board.pop("policy", None)  # a batch executor has no bounds for such chains
         chain.pop("jitter_ms", None)
-        if self.chance(0.5):
+        if self.of.executors != BATCHES and self.chance(0.5):
             chain["burst"] = self.random.choice((2, 2, 3, 5))
 
     def share(self, document: Document) -> None:
@@ -219,6 +221,12 @@ class _Draw:
             document["chains"] = self.board_chains(document)
             if self.of.cores:
                 self.pin(document)
+            if self.of.divided:
+                self.divide(document)
+            if self.of.loads:
+                document["executors"][0]["loads"] = [
+                    self.load(name) for name in ("w0", "w1")[: self.random.choice((1, 1, 2))]
+                ]
             return document
         document["groups"] = self.groups(hosts)
         document["chains"] = self.host_chains(document)
@@ -242,6 +250,29 @@ class _Draw:
                 host["scheduling"] = "deadline" if "budget_ms" in host else "fifo"
                 for group in document["groups"]:
                     group["kind"] = "exclusive" if group["executor"] == host["name"] else group["kind"]
+
+    def load(self, name: str) -> Document:
+        """A load of the board, which sleeps in most descriptions."""
+        period_ms = self.random.choice((5, 8, 10, 20, 50))
+        load = {
+            "name": name,
+            "period_ms": period_ms,
+            "execution_ms": round(period_ms * self.random.uniform(0.02, 0.15), 2),
+        }
+        return load | ({"sleeps": True} if self.chance(0.7) else {})
+
+    def divide(self, document: Document) -> None:
+        """Moves the callbacks of the board's most urgent chains to a second executor on its core, which preempts."""
+        board = document["executors"][0]
+        board.pop("policy", None)
+        board |= {"board": "b", "core": 0, "thread_priority": 3, "lanes": 1}
+        urgent = board | {"name": f"{board['name']}_urgent", "thread_priority": 7}
+        document["executors"].insert(1, urgent)
+        least = self.random.choice([chain["priority"] for chain in document["chains"]])
+        for chain in document["chains"]:
+            for callback in chain["callbacks"] if chain["priority"] >= least else ():
+                if callback["executor"] == board["name"]:
+                    callback["executor"] = urgent["name"]
 
     def pin(self, document: Document) -> None:
         """Pins each thread of the host to one of two cores, with a priority of its own."""

@@ -53,6 +53,8 @@ class Family:
     fragments: bool = False  # boards that speak RTPS also send samples longer than a datagram
     names: bool = False  # hosts have the policies of ROS 2's executors
     cores: bool = False  # threads of the host share cores
+    loads: bool = False  # a board has work besides its callbacks
+    divided: bool = False  # a board has a second executor for its urgent chains, on the same core
     queued: bool = False  # the interfaces of such boards hold many datagrams, which long samples fill
     levels: bool = False  # boards with equal priorities, with some that are no levels, and now and then with many
     # chains
@@ -107,6 +109,7 @@ FAMILIES = (
     Family("check-joins", lanes=_LANES, groups=0.3, branches=1, joins=0.8, own_priorities=0.2),
     Family("check-joins-several", hosts=(2, 2, 3), lanes=(1, 1, 2), groups=0.2, branches=1, joins=0.8, propagation=0.2),
     Family("check-paths", hosts=(1, 1, 2), lanes=_LANES, groups=0.2, branches=0.3, paths=1),
+    Family("check-paths-events", lanes=(1,), paths=1, events=0.8, host_events=True),
     Family("check-locks", hosts=(1, 1, 1, 2, 3), lanes=(1, 2, 2, 3, 4), groups=0.4, own_priorities=0.2, locks=1),
     Family("check-services-shared-host", hosts=(2, 2, 3), lanes=_LANES, groups=0.3, shared=1),
     Family("check-seldom-host", ("any_order",), hosts=(1, 1, 2), branches=0.3, seldom=0.7),
@@ -120,8 +123,11 @@ FAMILIES = (
     _on(_BOARD, "check-board-shapes", executors=("tide", "lanes", *BATCHES), hosts=_LANES, reliable=0.5, shapes=True),
     _on(_BOARD, "check-board-groups", executors=("tide", "batch"), lanes=(2, 2, 3), reliable=0.4, groups=1),
     _on(_SHAPES, "check-board-events", events=0.7),
+    _on(_SHAPES, "check-board-events-batch", executors=BATCHES, events=0.7),
     _on(_SHAPES, "check-board-events-host", events=0.8, host_events=True),
     _on(_SHAPES, "check-board-seldom", hosts=(1, 1, 2), lanes=(1, 1, 2), seldom=0.6),
+    _on(_BOARD, "check-board-loads", executors=("tide", "lanes", "batch"), reliable=0.4, shapes=True, loads=True),
+    _on(_BOARD, "check-board-divided", executors=("tide",), lanes=(1,), reliable=0.4, shapes=True, divided=True),
     _on(_BOARD, "check-board-cores", hosts=(2, 2, 3), lanes=(1,), reliable=0.4, shapes=True, cores=True),
     _on(_BOARD, "check-board-idle", reliable=0.5, shapes=True, idle=0.5),
     _on(_BOARD, "check-board-paths", executors=("tide", "lanes"), reliable=0.5, shapes=True, paths=1),

@@ -148,6 +148,11 @@ def _less_urgent_first(document: Document) -> None:
             executor["thread_priority"] *= -1
 
 
+def _loads_that_run_at_once(document: Document) -> None:
+    for load in document.get("client", {}).get("loads", ()):
+        load["late_ns"] = 0
+
+
 def _cores_apart(document: Document) -> None:
     for executor in document.get("executors", ()):
         for key in ("core", "thread_priority"):
@@ -516,6 +521,12 @@ def _one_event_less(whole: Any, system: System, *asked: Any) -> Any:
     return whole(system.model_copy(update={"chains": chains}), *asked)
 
 
+@_in_place_of(bounding, "event_waits")
+def _events_end_waits(whole: Any, *asked: Any) -> dict[str, Decimal]:
+    """Defect: rclc's executor notices an event at once."""
+    return {}
+
+
 @_in_place_of(bounding, "_sum")
 def _pools_of_one_event(whole: Any, one: Any, other: Any) -> Any:
     """Defect: the pools are sized as if messages of only one event of a burst were under way at a time."""
@@ -614,6 +625,8 @@ def twins() -> list[Twin]:
         Twin("one event of each burst forgotten", "check-board-events", _one_event_less),
         Twin("one event of each burst on the host forgotten", "check-events-host", _one_event_less),
         Twin("one event of each burst to a board forgotten", "check-board-events-host", _one_event_less),
+        Twin("an event that ends the wait of a batch", "check-board-events-batch", _events_end_waits),
+        Twin("a path of events without waiting", "check-paths-events", _without_waiting(1)),
         Twin("pools for one event of a burst", "check-board-events", _pools_of_one_event),
         Twin("groups forgotten", "check-lanes", _asked(_no_groups)),
         Twin("priorities reversed", "check-one-lane", _asked(_reversed_priorities)),
@@ -628,6 +641,9 @@ def twins() -> list[Twin]:
         Twin("a queue for any order", "check-one-lane", _asked(_policy("any_order", "fifo"))),
         Twin("groups of isolated threads forgotten", "check-names", _a_thread_for_each_callback),
         Twin("cores of threads forgotten", "check-cores", _asked(_cores_apart)),
+        Twin("loads that never sleep", "check-board-loads", _asked(_loads_that_run_at_once)),
+        Twin("loads forgotten", "check-board-loads", _asked(_part("client", loads=[]))),
+        Twin("a divided board as lanes", "check-board-divided", _asked(_part("client", policy="lanes"))),
         Twin("the less urgent thread first", "check-cores", _asked(_less_urgent_first)),
         Twin("cores of threads beside a board forgotten", "check-board-cores", _a_lane_for_each_thread),
         Twin("one lane more", "check-lanes", _asked(_one_lane_more)),

@@ -23,8 +23,10 @@ from tide_tools.analysis.lower import (
     NoBoundError,
     Section,
     all_of,
+    begins_on_batch,
     board_document,
     described_executor,
+    event_waits,
     exclusive_group,
     executor_of_board,
     has_trees,
@@ -186,7 +188,10 @@ def _bound(system: System, path: DataPath, chains: Mapping[str, ChainBound]) -> 
     waits_ns = [system.chain(name).period_ns for name in path.chains]
     takes_ns = [chains[name].bound_ns or 0 for name in path.chains]
     reaction_ns = sum(waits_ns) + sum(takes_ns)
-    age_ns = sum(waits_ns[:-1]) + sum(takes_ns)
+    age_ns: int | None = sum(waits_ns[:-1]) + sum(takes_ns)
+    if system.timer_of(system.chain(path.chains[0])).begins_with_event:  # it waits for no expiry, and may not recur
+        reaction_ns -= waits_ns[0]
+        age_ns = age_ns if len(path.chains) == 1 else None
     return PathBound(path.name, path.chains, reaction_ns, path.reaction_ns, age_ns, path.age_ns, likely=likely)
 
 
@@ -211,10 +216,11 @@ def _unusable(system: System, bound: ChainBound) -> str | None:
         return f"chain '{chain.name}' begins with topic '{topic}', which is published on a condition, at no rate"
     kinds = {group.name: group.kind for group in system.groups}
     overlaps = [one.name for one in system.path(chain) if one.group is not None and kinds[one.group] == "reentrant"]
-    if bound.bound_ns > chain.period_ns and overlaps:
+    apart_ns = 0 if system.timer_of(chain).burst > 1 else chain.period_ns
+    if bound.bound_ns > apart_ns and overlaps:
         return (
-            f"chain '{chain.name}' may take {bound.bound_ns / 1e6:.3f} ms, longer than its period of "
-            f"{chain.period_ns / 1e6:.3f} ms, and '{overlaps[0]}' in a reentrant group lets an instance pass the one "
+            f"chain '{chain.name}' may take {bound.bound_ns / 1e6:.3f} ms, longer than the {apart_ns / 1e6:.3f} ms "
+            f"between two of its releases, and '{overlaps[0]}' in a reentrant group lets an instance pass the one "
             "before: make the group exclusive"
         )
     return None
@@ -818,6 +824,7 @@ def _findings(system: System, executor: str | None, losses: int) -> list[Finding
     burst would meet at common objects. On a board the distribution is valid: the chains of a burst share a level, like
     the chains of several publishers."""
     locked = {section.callback[0] for lock in system.locks for section in lock.sections}
+    client = next((name for name in CLIENT_EXECUTORS if name == executor), None)
     others = [name for chain in system.chains for name, _ in (*filter(None, (chain.branches_from,)), *chain.joins)]
     found: list[tuple[Path, str, str, str]] = []
     for index, chain in enumerate(system.chains):
@@ -830,6 +837,7 @@ def _findings(system: System, executor: str | None, losses: int) -> list[Finding
             "with services": any(one.requests or one.replies for one in chain.callbacks),
             "that goes to a board, with losses": losses > 0 and bool(reached),
             "over RTPS, with losses": losses > 0 and any(rtps_link_of(system, system.executor(one)) for one in visited),
+            "that begins on a batch executor": begins_on_batch(system, chain, client),
             "that goes to a batch executor": any(one.startswith("batch") for one in policies),
             "whose nodes have several lanes": any(
                 system.where(one) == "host" and system.executor(one.executor).lanes > 1 for one in chain.callbacks
@@ -860,10 +868,17 @@ def bounds_of(system: System, executor: str | None = None, losses: int = 0) -> B
         return replace(found, executor=executor or described_executor(system))
     serving = with_servers(system)
     serving = with_threads(serving) if executor not in HOST_POLICIES else _without_threads(serving)
-    bounds = _without_unbounded(serving, executor, _bounds_of_chains(serving, executor, losses))
+    client = next((name for name in CLIENT_EXECUTORS if name == executor), None)
+    waits_ms = {} if is_on_host(system) else event_waits(serving, client)
+    bounds = _without_unbounded(serving, executor, _bounds_of_chains(_waiting(serving, waits_ms), executor, losses))
     bounds = _with_pools(system, _with_fragments(system, _with_acknowledgments(system, bounds)))
     if not is_on_host(system):
         bounds = replace(bounds, assumptions=(*bounds.assumptions, *_hops(system)))
+    if waits_ms:
+        listed = ", ".join(f"{name} {wait_ms:g} ms" for name, wait_ms in waits_ms.items())
+        text = "an event ends no wait of rclc's executor, which ends at the next timer of its board, or after 1 s: "
+        places = tuple(system.chain(name).callbacks[0].executor for name in waits_ms)
+        bounds = replace(bounds, assumptions=(*bounds.assumptions, Assumption("timers_run", text + listed, {}, places)))
     bounds = _with_delays(system, bounds)
     bounds = _with_paths(system, _with_locks(system, _with_servers(system, bounds)))
     if threads := shared_cores_text(serving):
@@ -874,6 +889,17 @@ def bounds_of(system: System, executor: str | None = None, losses: int = 0) -> B
     chains = tuple(_from_event(system, system.chain(one.name), one) for one in bounds.chains)
     told = (one._replace(text=worded(system, one.id, one.text)) for one in assumed)
     return replace(bounds, chains=chains, assumptions=(*told, *always))
+
+
+def _waiting(system: System, waits_ms: Mapping[str, Decimal]) -> System:
+    """The system in which chains that begin with an event on rclc's executor are released late by up to these times."""
+    if not waits_ms:
+        return system
+    chains = (
+        one.model_copy(update={"jitter_ms": waits_ms[one.name]}) if one.name in waits_ms else one
+        for one in system.chains
+    )
+    return system.model_copy(update={"chains": tuple(chains)})
 
 
 def _without_threads(system: System) -> System:
@@ -940,8 +966,14 @@ def _with_cores(system: System, bounds: Bounds, cores: Mapping[str, tuple[str, .
         for one in bounds.assumptions
     ]
     models = [replace(one, executor=name) for one in bounds.models for name in cores.get(one.executor, (one.executor,))]
-    names = "; ".join(", ".join(several) for several in cores.values())
-    text = f"cores of one board, each with an executor of its own, are bounded as if they were one: {names}"
+    text = ""
+    for is_shared, said in (
+        (False, "cores of one board, each with an executor of its own, are bounded as if they were one"),
+        (True, "the more urgent of the executors on one core preempts the other"),
+    ):
+        several = [names for names in cores.values() if (system.executor(names[0]).core is not None) is is_shared]
+        if several:
+            text += f"{'; ' if text else ''}{said}: {'; '.join(map(', '.join, several))}"
     every = tuple(name for several in cores.values() for name in several)
 
     def named(root: Root) -> Root:

@@ -1034,7 +1034,6 @@ def refuse_link(system: System, executor: ClientExecutor | None, losses: int) ->
     findings = [
         *link_findings(system),
         *_waiting_services(system, waiting),
-        *_batch_events(system, executor),
         *_waiting_loads(system, waiting),
         *_shared_subscriptions(system, executor, losses),
         *dict.fromkeys(rtps_findings(system, executor, losses)),
@@ -1106,24 +1105,30 @@ def _shared_subscriptions(system: System, executor: ClientExecutor | None, losse
     yield from once(problems)
 
 
-def _batch_events(system: System, executor: ClientExecutor | None) -> list[Finding]:
-    """Reports events on boards with rclc's executor: an interrupt does not wake this executor, which checks guard
-    conditions only when a wait begins or ends."""
-    return list(
-        once(
-            (
-                ("chains", index, "callbacks", 0, "kind"),
-                "a batch executor sees an event only when its wait ends, and these chains begin with one",
-                chain_of(chain.name),
-                'use tide, or describe the timer that looks for the event: kind = "timer", the period at which it '
-                'looks, deadline_from = "event"',
+def begins_on_batch(system: System, chain: Chain, executor: ClientExecutor | None) -> bool:
+    first = system.executor(chain.callbacks[0].executor)
+    if not chain.begins_with_event or first.where == "host":
+        return False
+    return (executor or executor_of_board(first)).startswith("batch")
+
+
+_SPIN_TIMEOUT_MS = Decimal(1000)  # longest wait of rclc_executor_spin, unless the program sets another
+
+
+def event_waits(system: System, executor: ClientExecutor | None) -> dict[str, Decimal]:
+    """For each chain that begins with an event of a board with rclc's executor: the longest time in ms until a wait of
+    the executor ends that began before the event. An event ends no wait (docs/analysis/link.md, Events)."""
+    found: dict[str, Decimal] = {}
+    for chain in system.chains:
+        if begins_on_batch(system, chain, executor):
+            board = chain.callbacks[0].executor
+            timers = (
+                one.period_ms + one.jitter_ms
+                for one in system.chains
+                if one.callbacks[0].kind == "timer" and one.callbacks[0].executor == board
             )
-            for index, chain in enumerate(system.chains)
-            if chain.begins_with_event
-            and system.where(chain.callbacks[0]) == "mcu"
-            and (executor or executor_of_board(system.executor(chain.callbacks[0].executor))).startswith("batch")
-        )
-    )
+            found[chain.name] = min([_SPIN_TIMEOUT_MS, *timers])
+    return found
 
 
 def makes_of(system: System) -> dict[str, int]:
@@ -1165,6 +1170,9 @@ def board_document(
             entry["alone"] = "over RTPS there is no bound for the repair of several instances"
         if reason := _over_first(chain, joined):
             entry["alone"] = reason
+    bands = () if client is None else client.bands
+    for entry in document["chains"] if bands else ():
+        entry["band"] = next((n for n, names in enumerate(bands) if chain_of(entry["name"]) in names), 0)
     if client is not None:
         servers = servers_of(whole or system)
         _share_levels(document, shared_priorities(client.name, system.chains, servers))
@@ -1186,6 +1194,7 @@ def board_document(
                 "period_ns": one.period_ns,
                 "masks": one.masks_interrupts,
                 "payload_bytes": one.agent_bytes,
+                "late_ns": one.period_ns - one.execution_ns if one.sleeps else 0,
             }
             for one in client.loads
         ]

@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import NamedTuple, TypeVar
 
 from tide_tools.analysis.bounds import CLIENT_EXECUTORS, bounds_of
-from tide_tools.analysis.lower import Section, executor_of_board, sections_of
+from tide_tools.analysis.lower import Section, event_waits, executor_of_board, sections_of
 from tide_tools.analysis.result import ChainBound
 from tide_tools.analysis.sizing import Need
 from tide_tools.play.paths import Instance
@@ -23,7 +23,7 @@ from tide_tools.system.levels import levels_of_boards
 from tide_tools.system.locate import Path
 from tide_tools.system.model import Callback, Chain, Publication, Reply, Request, System, nanoseconds
 from tide_tools.system.places import Delays, Executor, Line, Network, RtpsLink, UdpLink, delays_at
-from tide_tools.system.servers import servers_of, with_threads
+from tide_tools.system.servers import on_one_core, servers_of, with_threads
 
 PROGRAM = "tide-sim"
 MICROSECOND = 1000
@@ -308,7 +308,7 @@ class BoardsPlayer:
     def __init__(
         self, system: System, executor: str, losses: int, source: random.Random, needs: Sequence[Need] | None = None
     ) -> None:
-        system = with_threads(system)
+        system = on_one_core(with_threads(system))
         self._random, self._losses, self._system, self._executor = source, losses, system, executor
         if needs is None:
             needs = bounds_of(system, executor, losses).needs
@@ -600,14 +600,16 @@ class BoardsPlayer:
 
     def _way_ns(self) -> int:
         """Time that a run adds after its last period, so that it does not end before its best-effort messages arrive:
-        the delays of an instance's messages, and the executions and frames of all instances that may be under way at
-        the same time."""
+        the delays of an instance's messages, the wait of an event, and the executions and frames of all instances that
+        may be under way at the same time."""
         links_ms = sum(((link.agent_ms or 0) + (link.return_ms or 0) for link in self._links), Decimal(0))
         sent = max(len(chain.callbacks) for chain in self._chains)
         every = [one for chain in self._chains for one in chain.callbacks]
         hops_ms = sum((max(one.propagation_ms, self._system.system.propagation_ms) for one in every), Decimal(0))
         executions_ms = sum((one.execution_ms for one in every), Decimal(0))
         frames_ns = sum(self._frames_ns(link) for link in self._links)
+        client = next((one for one in CLIENT_EXECUTORS if one == self._executor), None)
+        hops_ms += max(event_waits(self._system, client).values(), default=Decimal(0))
         return nanoseconds(sent * links_ms + hops_ms + SLOWEST * executions_ms) + SLOWEST * frames_ns
 
     def _frames_ns(self, link: Line | Network) -> int:
@@ -676,6 +678,10 @@ class BoardsPlayer:
             "heartbeat_delay_us": -1 if link.heartbeat_delay_ms is None else link.heartbeat_delay_ns // MICROSECOND,
             "agent_heartbeat_delay_us": -1 if asks_ms is None else nanoseconds(asks_ms) // MICROSECOND,
         }
+        if board.bands:
+            levels = self._levels_of[board.name]
+            least = [min((levels[name] for name in chains), default=0) for chains in board.bands[1:]]
+            fields["bands"] = ",".join(map(str, (0, *least)))
         if isinstance(link, RtpsLink):
             fields |= {
                 "rtps_mbit": link.mbit_per_s,
@@ -717,6 +723,7 @@ class BoardsPlayer:
                     "period_us": load.period_ns // MICROSECOND,
                     "phase_us": phases.choice((0, phases.randrange(load.period_ns // MICROSECOND))),
                     "masks": str(load.masks_interrupts).lower(),
+                    "sleeps": str(load.sleeps).lower(),
                     "asks": str(load.agent_bytes > 0).lower(),
                 }
                 yield plan_line("load", fields)

@@ -34,16 +34,23 @@ class Seen(NamedTuple):
 
 
 class Played:
-    """The instances and periods of the chains of a path."""
+    """The instances and periods of the chains of a path. of_events: events begin the first chain."""
 
-    def __init__(self, chains: Sequence[Sequence[Instance]], periods_ns: Sequence[int]) -> None:
+    def __init__(
+        self, chains: Sequence[Sequence[Instance]], periods_ns: Sequence[int], of_events: bool = False
+    ) -> None:
+        self._of_events = of_events
         self._chains = [sorted(chain) for chain in chains]
         self._starts = [[one.start_ns for one in chain] for chain in self._chains]
         self._ends = [[one.end_ns for one in chain] for chain in self._chains]
         self._periods_ns = periods_ns
 
     def reaction(self) -> Seen:
-        """Reaction times to changes that come just after an instance of the first chain has read its input."""
+        """Reaction times to changes that come just after an instance of the first chain has read its input, or to the
+        events that begin it."""
+        if self._of_events:
+            reached = ((one.release_ns, self._reached(one.end_ns)) for one in self._chains[0])
+            return Seen([end_ns - event_ns for event_ns, end_ns in reached if end_ns is not None])
         ends = ((before.start_ns, self._reached(after.end_ns)) for before, after in pairwise(self._chains[0]))
         return Seen([end_ns - start_ns for start_ns, end_ns in ends if end_ns is not None])
 
@@ -59,7 +66,9 @@ class Played:
         return time_ns
 
     def age(self) -> Seen:
-        """The data ages at the ends of the last chain's instances."""
+        """The data ages at the ends of the last chain's instances; none for values of events, which may not recur."""
+        if self._of_events:
+            return Seen(())
         ages = ((one.end_ns, self._released(one.start_ns)) for one in self._chains[-1])
         return Seen([end_ns - release_ns for end_ns, release_ns in ages if release_ns is not None])
 
@@ -86,6 +95,7 @@ def seen_on_paths(system: System, names: Sequence[str], instances: Sequence[Sequ
     found = []
     for path in system.paths:
         periods_ns = [system.chain(name).period_ns for name in path.chains]
-        played = Played([of_chain[name] for name in path.chains], periods_ns)
+        of_events = system.timer_of(system.chain(path.chains[0])).begins_with_event
+        played = Played([of_chain[name] for name in path.chains], periods_ns, of_events)
         found += [played.reaction(), played.age()]
     return found

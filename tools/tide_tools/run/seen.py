@@ -533,7 +533,8 @@ def paths_of(system: System, recorded: Recorded, periods: int) -> list[PathResul
         chains = [system.chain(name) for name in path.chains]
         given = [chain.name for chain in chains if not is_played(system, chain)]
         instances = [_instances(system, chain, recorded, periods) for chain in chains if not given]
-        played = Played(instances, [chain.period_ns for chain in chains]) if instances else None
+        of_events = system.timer_of(chains[0]).begins_with_event
+        played = Played(instances, [chain.period_ns for chain in chains], of_events) if instances else None
         limits: tuple[tuple[Literal["reaction", "age"], int | None], ...]
         limits = ("reaction", path.reaction_ns), ("age", path.age_ns)
         for what, most_ns in limits:

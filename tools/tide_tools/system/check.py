@@ -697,6 +697,9 @@ def _boards(system: System) -> Iterator[Finding]:
                 yield Finding(at, what, "remove it, and add its time to the execution_ms of callbacks that it delays")
             elif load.name in names:
                 yield Finding((*at, "name"), f"there are two loads named '{load.name}'", "rename one of them")
+            elif load.sleeps and load.masks_interrupts:
+                what = f"load '{load.name}' masks interrupts and sleeps"
+                yield Finding((*at, "sleeps"), what, "describe the part that masks interrupts as another load")
             elif load.execution_ms >= load.period_ms:
                 what = f"load '{load.name}' takes as long as its period of {load.period_ms} ms"
                 yield Finding((*at, "execution_ms"), what, "make it shorter, or its period longer")
@@ -764,7 +767,7 @@ def _host_cores(system: System) -> Iterator[Finding]:
     on = {one.group: one.executor for chain in system.chains for one in chain.callbacks}
     for index, group in enumerate(system.groups):
         given = next((key for key in ("core", "thread_priority") if getattr(group, key) is not None), None)
-        if given is not None and on.get(group.name) not in isolated:
+        if given is not None and group.name in on and on[group.name] not in isolated:
             what = f"group '{group.name}' has '{given}', which is for groups of callback_isolated executors"
             yield Finding(("groups", index, given), what, "remove it, or give it to the executor")
     for index, executor in enumerate(system.executors):
@@ -773,8 +776,9 @@ def _host_cores(system: System) -> Iterator[Finding]:
             continue
         path: Path = ("executors", index, given)
         if executor.where == "mcu":
-            what = f"executor '{executor.name}' is on a board, and '{given}' is for the host"
-            yield Finding(path, what, "remove it")
+            if executor.board is None:
+                what = f"executor '{executor.name}' has '{given}', and is the only one of its board"
+                yield Finding(path, what, 'remove it, or write the same board = "NAME" for the executors of one board')
         elif executor.lanes > 1:
             what = f"executor '{executor.name}' has '{given}', which is for one thread, and has {executor.lanes} lanes"
             yield Finding(path, what, "describe an executor for each thread, or remove it")
@@ -821,6 +825,53 @@ def _cores(system: System, executor: Executor, path: Path) -> Iterator[Finding]:
     elif (executor.policy, executor.lanes > 1) != (first.policy, first.lanes > 1):
         what = f"'{first.name}' and '{executor.name}' are on board '{executor.board}' and differ in policy or lanes"
         yield Finding((*path, "board"), what, "give both the same policy, and lanes to both or none")
+    elif executor.core != first.core:
+        what = f"'{first.name}' and '{executor.name}' are on board '{executor.board}' and name different cores"
+        yield Finding((*path, "core"), what, "name one core for all executors of the board, or none for one core each")
+    elif executor.core is not None:
+        yield from _on_one_core(system, executor, path)
+
+
+def _on_one_core(system: System, executor: Executor, path: Path) -> Iterator[Finding]:
+    """Checks an executor that shares the only core of its board with others: chains of the more urgent one have greater
+    priorities, and no chain visits both."""
+    if executor.policy not in (None, "tide") or executor.lanes > 1:
+        what = (
+            f"executors of board '{executor.board}' share a core, for which they need tide's policy and one lane each"
+        )
+        yield Finding((*path, "policy" if executor.lanes == 1 else "lanes"), what, "remove it, or core")
+        return
+    visited: dict[str, dict[str, int]] = {one.name: {} for one in system.executors if one.board == executor.board}
+    for index, chain in enumerate(system.chains):
+        timer = system.timer_of(chain)
+        for position, callback in enumerate(chain.callbacks):
+            if callback.executor not in visited:
+                continue
+            visited[callback.executor][timer.name] = max(chain.priority, visited[callback.executor].get(timer.name, 0))
+            other = next((name for name, of in visited.items() if timer.name in of and name != callback.executor), None)
+            if other is not None and executor.name in (other, callback.executor):
+                what = (
+                    f"chain '{chain.name}' and its timer visit '{other}' and '{callback.executor}', which share a core"
+                )
+                here: Path = ("chains", index, "callbacks", position, "executor")
+                yield Finding(here, what, "let another chain begin there")
+                return
+    for one in system.executors:
+        if one.board != executor.board or one is executor:
+            continue
+        if executor.thread_priority is None or one.thread_priority in (None, executor.thread_priority):
+            what = f"'{one.name}' and '{executor.name}' share a core and have no different thread_priority"
+            yield Finding((*path, "core"), what, "give each its own")
+            return
+        urgent, less = (executor, one) if executor.thread_priority > (one.thread_priority or 0) else (one, executor)
+        above, below = visited[urgent.name], visited[less.name]
+        if above and below and min(above.values()) <= max(below.values()):
+            chain = next(each for each in system.chains if each.priority == max(below.values()))
+            what = (
+                f"chain '{chain.name}' of '{less.name}' is more urgent than some of '{urgent.name}', which preempts it"
+            )
+            remedy = f"give the chains of '{urgent.name}' the greater priorities"
+            yield Finding(("chains", system.chains.index(chain), "priority"), what, remedy)
 
 
 # ---- locks ----
@@ -916,10 +967,22 @@ def _paths(system: System) -> Iterator[Finding]:
     """Checks paths: each chain of a path must begin on the executor on which the preceding one ends. Call this only if
     all names are known."""
     for index, path in enumerate(system.paths):
-        for name in path.chains:
-            if system.timer_of(system.chain(name)).begins_with_event:
-                what = f"path '{path.name}': chain '{name}' begins with an event, so it does not sample a value"
-                yield Finding(("paths", index, "chains"), what, "leave it out: its deadline counts from the event")
+        for place, name in enumerate(path.chains):
+            if not system.timer_of(system.chain(name)).begins_with_event:
+                continue
+            if place > 0:
+                yield Finding(
+                    ("paths", index, "chains"),
+                    f"path '{path.name}': chain '{name}' begins with an event, so it does not sample a value",
+                    "let the path begin with it, or leave it out: its deadline counts from the event",
+                )
+            elif path.age_ms is not None and len(path.chains) > 1:
+                yield Finding(
+                    ("paths", index, "age_ms"),
+                    f"path '{path.name}' begins with events, which may never come again, so its values have no "
+                    "greatest age",
+                    "remove age_ms, or let a timer begin the path",
+                )
         for before, after in pairwise(system.chain(name) for name in path.chains):
             end, begin = before.callbacks[-1], system.path(after)[0]
             if end.executor != begin.executor:

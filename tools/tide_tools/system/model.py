@@ -312,18 +312,18 @@ class Chain(_Entry):
 
 class DataPath(_Entry):
     """A path of data over chains of different periods. Each chain stores a value at its end; the timer of the next
-    chain, on the same executor, reads the latest value."""
+    chain, on the same executor, reads the latest value. The first chain may begin with an event."""
 
     name: Name
     """Unique name of the path."""
     chains: Annotated[tuple[Name, ...], Field(min_length=1, max_length=64, strict=False)]
     """Names of the chains, in the order of the data."""
     reaction_ms: Milliseconds | None = None
-    """Limit of the reaction time: from a change that the first chain can observe to the end of the last chain's first
-    instance that reflects the change. Absent: no limit."""
+    """Limit of the reaction time: from a change that the first chain can observe, or from the event that begins
+    it, to the end of the last chain's first instance that reflects the change. Absent: no limit."""
     age_ms: Milliseconds | None = None
     """Limit of the data age: from a release of the first chain to the end of any instance of the last chain that uses
-    the value of this release. Absent: no limit."""
+    the value of this release. Absent: no limit, as for a path that begins with an event."""
 
     @property
     def reaction_ns(self) -> int | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from tide_tools.system.fields import (
     MTU_MINIMUM,
@@ -63,15 +63,18 @@ class Load(_Entry):
     name: Name
     """Name of the load, unique on its board."""
     execution_ms: Milliseconds
-    """Worst-case time of one run, including all waiting."""
+    """Worst-case time of one run, including all waiting; with sleeps, its CPU time."""
     period_ms: Milliseconds
     """Least time from the beginning of one run to the next."""
+    sleeps: bool = False
+    """true: a thread that sleeps during a run and leaves the core meanwhile, for example until a sensor has answered.
+    Only its CPU time is in execution_ms."""
     masks_interrupts: bool = False
     """true: interrupts are masked during a run, so the link stops; the hardware keeps the bytes that arrive."""
     agent_bytes: Annotated[int, Field(ge=0, le=512)] = 0
     """For a load that sends the agent a request and waits for the answer: the bytes of the longer of these two
-    messages, 24 for a ping or a time synchronisation. The wait is part of execution_ms. 0: the load sends no
-    request."""
+    messages, 24 for a ping or a time synchronisation. The wait is part of execution_ms, unless the load
+    sleeps. 0: the load sends no request."""
     source: Source = "estimated"
 
     @property
@@ -94,8 +97,9 @@ class Executor(_Entry):
     link: Name | None = None
     """Boards only: name of its link. Absent: the link that its chains name, or the only link."""
     board: Name | None = None
-    """A common name for executors on several cores of one board. These executors share one session, one link and one
-    set of pools; each has its own core. Absent: the executor is its own board."""
+    """A common name for several executors of one board. These executors share one session, one link and one set of
+    pools; each has its own core, or all have the same core and different thread_priority. Absent: the executor is its
+    own board."""
     policy: Literal[BoardPolicy, HostExecutor] | None = None
     """On a board: tide (the most urgent callback first, preemptive if the board has several lanes); batch, batch_stock,
     batch_blocking (rclc's rounds, in which publishing never waits, waits for reliable messages, or always waits).
@@ -109,12 +113,20 @@ class Executor(_Entry):
     own, unless core says otherwise. deadline: SCHED_DEADLINE, with budget_ms and budget_period_ms of each thread.
     other: SCHED_OTHER, for which there is no bound. Absent: other."""
     core: Core | None = None
-    """Executors of the host: number of the core to which the only thread is pinned; for callback_isolated, of the
-    threads whose group has no core. Threads on one core have different thread_priority. Absent: each thread has a core
-    of its own."""
+    """Number of the core to which the executor's only thread is pinned; for callback_isolated, the threads whose group
+    has no core. Threads on one core of the host, or of a board, have different thread_priority. Absent: each thread has
+    a core of its own."""
     thread_priority: ThreadPriority | None = None
-    """With core: the SCHED_FIFO priority of the thread; larger is more urgent, and preempts. Without core, the thread
-    shares several cores with others, for which there is no bound."""
+    """With core: the priority of the thread (SCHED_FIFO on the host); larger is more urgent, and preempts. Without
+    core, a thread of the host shares several cores, for which there is no bound."""
+    # Set where the executors of a board on one core are taken as one (tide_tools.system.servers.on_one_core): the
+    # chains of each of them, the least urgent first.
+    _bands: tuple[frozenset[str], ...] = PrivateAttr(())
+
+    @property
+    def bands(self) -> tuple[frozenset[str], ...]:
+        return self._bands
+
     lanes: Annotated[int, Field(ge=1, le=64)] = 1
     """Threads that run callbacks. callback_isolated: omitted, as groups determine it."""
     budget_ms: MillisecondsOrZero = Decimal(0)

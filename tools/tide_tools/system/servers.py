@@ -127,12 +127,17 @@ def cores_of_boards(system: System) -> dict[str, tuple[str, ...]]:
 
 def on_one_core(system: System) -> System:
     """The system in which all callbacks of a board are on the board's first executor. Its bounds hold for several
-    cores, because callbacks wait at most as long on several cores as on one core for all of them
-    (docs/analysis/boards.md, Several cores). The board's other executors remain, without callbacks."""
+    cores, because callbacks wait at most as long on several cores as on one core for all of them, and for several
+    executors on one core (docs/analysis/boards.md, Several cores, Several executors on one core). The board's other
+    executors remain, without callbacks."""
     cores = cores_of_boards(system)
     if not cores:
         return system
     first = {name: names[0] for names in cores.values() for name in names}
+    visits: dict[str, set[str]] = {}
+    for chain in system.chains:
+        for callback in chain.callbacks:
+            visits.setdefault(callback.executor, set()).add(chain.name)
 
     def whole(one: Executor) -> Executor:
         if one.name not in first:
@@ -146,7 +151,11 @@ def on_one_core(system: System) -> System:
         lanes = sum(each.lanes for each in every) if one.lanes > 1 else 1
         loads = tuple(load for each in every for load in each.loads)
         pools = next((each.pools for each in every if each.pools is not None), None)
-        return one.model_copy(update=changed | {"lanes": lanes, "loads": loads, "pools": pools})
+        merged = one.model_copy(update=changed | {"lanes": lanes, "loads": loads, "pools": pools})
+        if one.core is not None:
+            by_urgency = sorted(every, key=lambda each: each.thread_priority or 0)
+            merged._bands = tuple(frozenset(visits[each.name]) for each in by_urgency if each.name in visits)
+        return merged
 
     return system.with_callbacks(
         lambda one: one.model_copy(update={"executor": first[one.executor]}) if one.executor in first else one
@@ -155,7 +164,8 @@ def on_one_core(system: System) -> System:
 
 def cores_line(system: System) -> str:
     """A note for the user about boards that are played on one core; empty if there are no such boards."""
-    several = "; ".join(", ".join(names) for names in cores_of_boards(system).values())
+    cores = cores_of_boards(system).values()
+    several = "; ".join(", ".join(names) for names in cores if system.executor(names[0]).core is None)
     return several and f"cores of one board are played as one core, as they are bounded, which is no faster: {several}"
 
 
