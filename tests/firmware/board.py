@@ -61,8 +61,9 @@ def configured(core: str, name: str) -> str:
 
 
 def qemu(core: str, name: str, *more: str) -> list[str]:
+    emulated = core if core == "microbit" else machine(image(core, name))
     return [
-        *("qemu-system-arm", "-M", machine(image(core, name)), "-display", "none", "-monitor", "none"),
+        *("qemu-system-arm", "-M", emulated, "-display", "none", "-monitor", "none"),
         *("-semihosting-config", "enable=on,target=native,arg=fw", "-kernel", str(image(core, name)), *more),
     ]
 

@@ -15,18 +15,28 @@
 #define TIDE_SLOTS 4
 #define TIDE_REASSEMBLIES 0
 #define TIDE_STREAMS 1
+#ifdef FOOTPRINT_CUSTOM /* the board has a custom transport */
+#define TIDE_CUSTOM_TRANSPORT 1
+#else
 #define TIDE_CUSTOM_TRANSPORT 0
+#endif
 #define TIDE_DEFINE_POOLS
 #include <std_msgs/msg/int32.h>
 
 #include "board.h"
 #include "tide/pools.h"
-#include "uart.h"
 
 #define HEARD_ENOUGH 20
 
+#ifdef FOOTPRINT_CUSTOM
+int board_use_line(void);
+#else
+#include "uart.h"
+
+static int board_use_line(void) { return 0; }
 static uint8_t piece[32], ring[64];
 const tide_uart_board_t tide_uart_board = {&TIDE_CHIP_UART, piece, sizeof piece, ring, sizeof ring};
+#endif
 
 static rclc_support_t support;
 static rcl_node_t node;
@@ -52,6 +62,7 @@ int main(void) {
   rcl_allocator_t allocator = rcl_get_default_allocator();
   const rosidl_message_type_support_t *type = ROSIDL_GET_MSG_TYPE_SUPPORT(std_msgs, msg, Int32);
   const rmw_qos_profile_t *qos = FOOTPRINT_RELIABLE ? &rmw_qos_profile_default : &rmw_qos_profile_sensor_data;
+  if (board_use_line() != 0) return 1;
   if (rclc_support_init(&support, 0, NULL, &allocator) != RCL_RET_OK) return 2;
   if (rclc_node_init_default(&node, "footprint", "", &support) != RCL_RET_OK) return 3;
   if (rclc_publisher_init(&publisher, &node, type, "said", qos) != RCL_RET_OK) return 4;
