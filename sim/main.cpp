@@ -161,45 +161,6 @@ class Json {
   bool fresh_ = true;
 };
 
-// The answer to one line of --serve. `chains`: for each chain its worst response, the numbers of instances that ended
-// and that did not, and the number of the instance with the worst response.
-struct Answer {
-  std::vector<std::string> full;
-  std::vector<std::vector<int64_t>> chains;
-  std::vector<std::string> violations;
-  std::vector<std::vector<std::vector<Time>>> recorded;  // by chain and instance
-  bool has_record = false;
-  Records records;
-};
-
-std::string answer_json(const Answer &answer) {
-  Json json;
-  json.open('{').strings("full", answer.full).key("chains").open('[');
-  for (const std::vector<int64_t> &chain : answer.chains) json.numbers(chain);
-  json.close(']').strings("violations", answer.violations);
-  if (answer.has_record) {
-    json.key("recorded").open('[');
-    for (const auto &chain : answer.recorded) {
-      json.open('[');
-      for (const std::vector<Time> &instance : chain) json.numbers(instance);
-      json.close(']');
-    }
-    json.close(']');
-    const auto write = [&json](const char *name, const auto &all) {
-      json.key(name).open('[');
-      for (const auto &one : all) {
-        json.open('[');
-        for (const auto &times : one) json.numbers(std::vector<Time>(times.begin(), times.end()));
-        json.close(']');
-      }
-      json.close(']');
-    };
-    write("runs", answer.records.runs);
-    write("crossings", answer.records.crossings);
-  }
-  return json.close('}').take();
-}
-
 // ---- boards ----
 
 struct Run {
@@ -376,30 +337,49 @@ int run_plan(const Plan &plan, const Arguments &arguments) {
 
 int run_boards(const Arguments &arguments) { return run_plan(plan_of(arguments), arguments); }
 
-Answer answer(const std::string &line) {
+// The answer to one line of --serve. `chains`: for each chain its worst response, the numbers of instances that ended
+// and that did not, and the number of the instance with the worst response.
+std::string answer(const std::string &line) {
   Plan plan;
   std::istringstream settings(line);
   for (std::string setting; std::getline(settings, setting, ';');) set_word(plan, setting);
   const Result result = simulate(plan);
-  Answer answer;
-  const auto note = [&answer](const char *pool, uint64_t times) {
-    if (times > 0) answer.full.emplace_back(pool);
+  std::vector<std::string> full;
+  const auto note = [&full](const char *pool, uint64_t times) {
+    if (times > 0) full.emplace_back(pool);
   };
   note("nodes", result.publish_failures + result.publish_waits);
   note("evicted nodes", result.transmitter.evicted);
   note("slots", result.receiver.overflow_dropped);
   note("reassemblies", result.receiver.reassembly_busy);
-  answer.full.insert(answer.full.end(), result.full.begin(), result.full.end());
-  answer.violations = result.violations;
-  answer.has_record = plan.record;
+  full.insert(full.end(), result.full.begin(), result.full.end());
+  Json json;
+  json.open('{').strings("full", full).key("chains").open('[');
   for (const ChainResult &chain : result.chains) {
     const auto ended = static_cast<int64_t>(chain.latencies.size());
-    answer.chains.push_back({chain.worst_response, ended, chain.lost, chain.worst_index});
-    auto &instances = answer.recorded.emplace_back();
-    for (const Recorded &one : chain.recorded) instances.push_back({one.release, one.start, one.end});
+    json.numbers(std::vector<int64_t>{chain.worst_response, ended, chain.lost, chain.worst_index});
   }
-  answer.records = result.records;
-  return answer;
+  json.close(']').strings("violations", result.violations);
+  if (!plan.record) return json.close('}').take();
+  json.key("recorded").open('[');
+  for (const ChainResult &chain : result.chains) {
+    json.open('[');
+    for (const Recorded &one : chain.recorded) json.numbers(std::vector<Time>{one.release, one.start, one.end});
+    json.close(']');
+  }
+  json.close(']');
+  const auto write = [&json](const char *name, const auto &all) {
+    json.key(name).open('[');
+    for (const auto &one : all) {
+      json.open('[');
+      for (const auto &times : one) json.numbers(std::vector<Time>(times.begin(), times.end()));
+      json.close(']');
+    }
+    json.close(']');
+  };
+  write("runs", result.records.runs);
+  write("crossings", result.records.crossings);
+  return json.close('}').take();
 }
 
 std::string first_of(const std::vector<std::string> &violations) { return violations.empty() ? "" : violations[0]; }
@@ -527,7 +507,7 @@ int run_campaign(const Mode &mode, const std::string &range) {
 
 std::string answer_to(const std::string &line) {
   try {
-    return answer_json(answer(line));
+    return answer(line);
   } catch (const std::exception &error) {
     return Json().open('{').key("refused").string(error.what()).close('}').take();
   }
