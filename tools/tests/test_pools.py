@@ -152,7 +152,7 @@ TOO_SMALL = [
     ("slots hold a message while a callback runs", {"slots": 12}),
     # enough for the frames, but not for what readers reserve
     ("readers reserve what others do not use", {"slots": 29}),
-    ("each fragmented message has a reassembly", {"reassemblies": 2}),  # the simulator's sizes at one time
+    ("each fragmented message has a reassembly", {"reassemblies": 2}),  # as the simulator once had it
     ("each fragmented message has a reassembly", {"reassemblies": 1}),
     ("slots hold a message while a callback runs", {"reassemblies": 0}),
     ("nodes hold what is not acknowledged", {"small_nodes": 2}),

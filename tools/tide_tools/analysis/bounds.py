@@ -399,8 +399,8 @@ class _Composition:
         return BoardsFound(self._sections, answers, jitters_ns, away_ns, self._roots, assumptions, late)
 
     def _with_shorter_stays(self, answers: dict[str, LinkChainAnswer]) -> dict[str, LinkChainAnswer]:
-        """The answers with bounds for shorter delays. With shorter delays on other boards, the chain's stays there are
-        shorter, too. Each round handles one more level of stays within stays."""
+        """The answers with bounds for shorter delays. They make the chain's stays on other boards shorter, too. A stay
+        may contain stays on further boards, and each round handles one more level of these."""
         for _ in self._places[1:]:
             shorter = {
                 name: [
@@ -1421,9 +1421,9 @@ def _bounds_over_lines(
 def _bounds_where_instances_meet(system: System, policy: HostPolicy | None) -> Bounds:
     """Bounds of the host's chains. A callback never overlaps itself, so an instance may have to wait for the preceding
     one although a lane is free. The analysis ignores this wait in segments that end before the timer's next expiry by
-    their bounds, which lowers the bounds considerably. It may: as long as no bound is exceeded, no instance meets the
-    preceding one in such a segment, so the ignored wait cannot be the first cause why a bound is exceeded. In all other
-    segments the analysis counts the wait, whether or not the deadline is met."""
+    their bounds, which lowers the bounds considerably. This is sound: as long as no bound is exceeded, no instance
+    meets the preceding one in such a segment, so a wait that is ignored there cannot be what first exceeds a bound. In
+    all other segments the analysis counts the wait, whether or not the deadline is met."""
     late = [chain for chain in system.chains if chain.deadline_ms > chain.period_ms]
     meeting = {one.name for chain in late for one in stretches_of(system, chain)}
     while True:

@@ -306,7 +306,8 @@ def _mark_of(system: System, asks: Callback) -> int | None:
 
 
 def _message(system: System, chain: Chain, made_by: Callback, sent: Publication | Request | Reply) -> Message:
-    """The message `sent` with a sample of it. chain: the chain of the callback `made_by`, which sends it."""
+    """The entry of the plan for the message `sent`, with a sample. chain: the chain of the callback `made_by`, which
+    sends it."""
     publication: Publication | ServicePart
     every = every_of(system, chain, made_by, sent)
     if isinstance(sent, Publication):

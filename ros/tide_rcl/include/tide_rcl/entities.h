@@ -29,8 +29,8 @@ namespace tide_rcl {
 void check(rcl_ret_t result, const char *call);
 
 // An entity that becomes ready when a message arrives in a queue of the middleware. A queue with a history depth drops
-// its oldest messages. The entity therefore never has more pending runs than this depth, so that a flood of messages
-// does not leave runs without a message behind.
+// its oldest messages. The entity therefore never has more pending runs than this depth, so that after a flood every
+// run finds a message.
 class Arrivals : public Entity {
  public:
   // The middleware's thread calls this when `times` messages have arrived.
