@@ -416,7 +416,7 @@ STEPS = ("installation", "check", "simulate", "agent", "ROS 2", "generate", "run
 
 
 def tried(words: Iterable[object]) -> str:
-    """Runs a command. Returns its time in seconds; if it failed, its status and its last line."""
+    """Runs a command. Returns its time in seconds or, if it failed, its status and last line."""
     # The first two variables are set by the ROS 2 wheels in this Python's environment, for themselves only.
     own = ("LD_LIBRARY_PATH", "_ROS_WHEELS_BOOTSTRAP_COMPLETE", "PYTHONPATH")
     environment = {name: value for name, value in os.environ.items() if name not in own}

@@ -38,7 +38,7 @@
  *
  *   TIDE_DEFINE_LANE_BUDGETS(2, 8);
  *
- * 16 bytes for each replenishment, about 190 for each lane. */
+ * 16 bytes for each replenishment, about 160 for each lane. */
 typedef struct tide_lane_budget {
   tide_budget_t budget;
   size_t lane;

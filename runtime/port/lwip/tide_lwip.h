@@ -14,7 +14,7 @@
  *   tide_lwip_options_set_agent(rmw_options, "192.168.1.2", 8888);  or
  *   tide_rclc_options_set_rtps(rmw_options, "192.168.1.20");
  *
- * Memory: the pools of lwipopts.h; 70 bytes for an agent, 1.3 kB for RTPS. Each is linked only if it is chosen. */
+ * Memory: the pools of lwipopts.h; 70 bytes for an agent, 1.2 kB for RTPS. Each is linked only if it is chosen. */
 #ifndef TIDE_LWIP_H
 #define TIDE_LWIP_H
 
