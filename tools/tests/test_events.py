@@ -123,11 +123,7 @@ def test_a_path_of_events_waits_for_no_expiry_of_its_first_chain() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "says"),
     [
-        (
-            "submit_ms = 0.1",
-            'submit_ms = 0.1\npolicy = "batch"',
-            "bursts in a chain that begins on a batch executor",
-        ),
+        ("submit_ms = 0.1", 'submit_ms = 0.1\npolicy = "batch"', "bursts in a chain that begins on a batch executor"),
         ('where = "host"', 'where = "host"\nlanes = 2', "whose nodes have several lanes"),
     ],
 )
