@@ -22,9 +22,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "tide/base/extern_c.h"
-
-TIDE_EXTERN_C_BEGIN
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 typedef struct tide_busy_poll {
   int64_t limit_ns;                      /* limit of one wait; 0: never poll */
@@ -51,4 +51,6 @@ void tide_busy_poll_looked(tide_busy_poll_t *poll, int64_t now_ns, bool found);
  * otherwise the deadline passed. */
 void tide_busy_poll_end(tide_busy_poll_t *poll, int64_t waited_ns, int64_t now_ns, bool found);
 
-TIDE_EXTERN_C_END
+#ifdef __cplusplus
+}
+#endif

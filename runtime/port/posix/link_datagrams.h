@@ -20,9 +20,9 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#include "tide/base/extern_c.h"
-
-TIDE_EXTERN_C_BEGIN
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 #define TIDE_DATAGRAMS_A_BATCH 32u
 #define TIDE_DATAGRAM_BATCH_BYTES 32768u
@@ -101,4 +101,6 @@ void tide_datagram_input_init(tide_datagram_input_t *input, int descriptor, uint
 /* One system call; passes on every datagram in order of arrival. True: there may be more. */
 bool tide_datagram_input_take(tide_datagram_input_t *input, tide_on_datagram_t on_datagram, void *context);
 
-TIDE_EXTERN_C_END
+#ifdef __cplusplus
+}
+#endif

@@ -34,9 +34,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-TIDE_EXTERN_C_BEGIN
-
+#include "tide/base/extern_c.h"
 #include "uart.h" /* from port/cortex_m */
+
+TIDE_EXTERN_C_BEGIN
 
 #ifndef TIDE_STM32_F4
 #if TIDE_STM32F405
