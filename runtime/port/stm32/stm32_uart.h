@@ -35,9 +35,10 @@
 #include <stdint.h>
 
 #include "tide/base/extern_c.h"
-#include "uart.h" /* from port/cortex_m */
 
 TIDE_EXTERN_C_BEGIN
+
+#include "uart.h" /* from port/cortex_m */
 
 #ifndef TIDE_STM32_F4
 #if TIDE_STM32F405
