@@ -265,11 +265,13 @@ def test_a_publisher_beside_one_that_answers_everything_is_silent() -> None:
 
 
 def test_what_is_in_no_chain_is_named() -> None:
-    seen = robot()
+    bump = ("event", {"name": "", "priority": str(2 << 8), "runs": "7", "longest ns": "1000"})
+    seen = robot((*TABLE, bump))
     seen.topics["/silent"] = topic(("brain", BRAIN), [], [])
     seen.services["/arm/close"] = Service("std_srvs/srv/Trigger", [Endpoint("brain", BRAIN, True)])
     _, notes, _ = read(seen)
     assert "# /silent had no message in 5 s: it is in no chain here." in notes
+    assert "# an event of base ran 7 times, which no message shows: it is in no chain here." in notes
     assert any(one.startswith("# /arm/close of brain is called by no node: it is in no chain here") for one in notes)
 
 
@@ -443,24 +445,38 @@ GOAL, RESULT, STATUS, ACTION = ("/go/_action/send_goal", "/go/_action/get_result
                                 "example_interfaces/action/Fibonacci")  # fmt: skip
 
 
-@pytest.mark.parametrize("takes_ms", [30, 170])
-def test_an_action_is_two_services_and_its_status(takes_ms: int) -> None:
+@pytest.mark.parametrize(
+    ("takes_ms", "steps", "why"),
+    [
+        (30, False, ""),
+        (30, True, "takes several callbacks, as its feedback shows"),
+        (170, False, "takes longer than half the time between goals"),
+    ],
+)
+def test_an_action_is_two_services_and_its_status(takes_ms: int, steps: bool, why: str) -> None:
     goals, results = arrivals(200, 2), arrivals(200, 2 + takes_ms)
     goal, result = (
         served(["arm"], times, f"{ACTION}_{part}") for times, part in ((goals, "SendGoal"), (results, "GetResult"))
     )
     every = sorted([*arrivals(200, 2), *arrivals(200, 4), *arrivals(200, takes_ms)], key=lambda one: one.at_ns)
     status = topic(("hand", b"hand"), [("arm", b"arm")], [Arrival(one.at_ns, 0, 32, 0) for one in every])
-    system, notes, text = read(Seen(5.0, {STATUS: status}, {GOAL: goal, RESULT: result}))
+    topics = {STATUS: status}
+    if steps:
+        each = sorted([*arrivals(200, 10), *arrivals(200, 20)], key=lambda one: one.at_ns)
+        topics["/go/_action/feedback"] = topic(("hand", b"hand"), [("arm", b"arm")], each)
+    system, notes, text = read(Seen(5.0, topics, {GOAL: goal, RESULT: result}))
     asked = ["arm timer", "hand service", "arm client"]
-    whole = takes_ms == 30
-    assert kinds(system)["arm_go_action_send_goal_timer"] == [*asked, "hand service", "arm client"][: 5 if whole else 3]
+    whole = asked if why else [*asked, "hand service", "arm client"]
+    assert kinds(system)["arm_go_action_send_goal_timer"] == whole
     assert system.chain("hand_go_action_status_event").period_ns == 50 * MS
-    if whole:
+    if why:
+        assert "# nothing starts arm_go_action_get_result_reply in what was seen: it is in no chain here." in notes
+        assert notes[0] == (
+            f"# a goal of /go {why}: its result is in no chain here; describe the timer that ends the goal."
+        )
+    else:
         assert system.chain("arm_go_action_send_goal_timer").callbacks[3].execution_ns == 30 * MS and notes == []
         assert "# elapsed from the goal's reply to the result's" in text
-    else:
-        assert notes[0].startswith("# a goal of /go takes longer than half the time between goals: its result is in no")
 
 
 def test_a_stock_agent_needs_the_names_of_its_boards() -> None:
@@ -468,8 +484,9 @@ def test_a_stock_agent_needs_the_names_of_its_boards() -> None:
     seen.statuses.clear()
     assert not parse(described(seen, "seen", 0)).boards()
     seen.boards = frozenset({"base"})
-    system, notes, _ = read(seen)
+    system, notes, text = read(seen)
     assert [one.name for one in system.boards()] == ["base"] and isinstance(system.links[0], UdpLink)
+    assert 'kind = "udp" # guessed' in text
     assert any("the link of base is not known" in one for one in notes)
 
 

@@ -486,6 +486,10 @@ def written(
     for callback, own in zip(ran, unique([one.label for one in ran]), strict=True):
         callback.name, callback.executor = own, places[callback.process].name
     chains = _chains_of(ran, any(one.where == "mcu" for one in places.values()), notes)
+    reached = {one for chain in chains for one in chain.callbacks}
+    named = {word.rstrip(",") for note in notes for word in note.split()}
+    lost = [one.name for one in ran if one not in reached and one.name not in named]
+    notes += [f"nothing starts {name} in what was seen: it is in no chain here" for name in lost]
     ranked = sorted(chains, key=lambda one: (-one.level, one.start.period_ns))
     writer = _Writer(messages, margin_percent, day or f"{datetime.now(timezone.utc).date()}", places)
     lines = [

@@ -640,7 +640,8 @@ class _Sent:
     call: _Call | None = None
 
 
-_GOAL, _RESULT, _STATUS = "/_action/send_goal", "/_action/get_result", "/_action/status"
+_GOAL, _RESULT = "/_action/send_goal", "/_action/get_result"
+_STATUS, _FEEDBACK = "/_action/status", "/_action/feedback"
 
 
 def _served_ns(events: Sequence[Introspected]) -> list[int]:
@@ -737,8 +738,12 @@ def _links_of(seen: Seen, boards: Sequence[str], names: Mapping[str, str], notes
     for board in boards:
         own = seen.statuses.get(f"{board}: link")
         client = clients.get(own.hardware if own else "", next(iter(clients.values()), None))
-        if client is None or (own is None and len(clients) > 1):
-            notes.append(f"the link of {board} is not known, as no agent or no board reports it: it is a guess")
+        # boards on UDP or TCP have one link in common
+        kinds = {one.hardware if one.hardware.startswith("serial") else "network" for one in clients.values()}
+        if client is None:
+            notes.append(f"the link of {board} is not known, as no agent reports it: it is a guess")
+        elif own is None and len(kinds) > 1:
+            notes.append(f"the link of {board} is not known, as {board} does not report it: it is a guess")
         kind, _, rest = (client.hardware if client else "udp").partition(" ")
         agent = next((one for one in places.values() if one.hardware.startswith(kind)), None)
         is_line = kind == "serial"
@@ -748,7 +753,8 @@ def _links_of(seen: Seen, boards: Sequence[str], names: Mapping[str, str], notes
             made[key] = unique([*made.values(), name])[-1]
             mtu = own.number("mtu bytes") if own else 0
             found.lines.extend(["", "[[links]]", f'name = "{made[key]}"'])
-            found.lines.append(f'kind = "{"serial" if is_line else "tcp" if kind == "tcp" else "udp"}" # by the agent')
+            by = "by the agent" if client else "guessed"
+            found.lines.append(f'kind = "{"serial" if is_line else "tcp" if kind == "tcp" else "udp"}" # {by}')
             if is_line:
                 baud = next((one.number("bits per second") for one in places.values() if rest in one.hardware), 0)
                 found.lines.append(f"baud = {baud} # by the agent" if baud else "baud = 115200 # guessed")
@@ -821,7 +827,7 @@ class _Robot:
         if not started:
             raise UsageError(
                 f"no topic of a node had {_LEAST_INTERVALS + 1} messages in {self.seen.seconds:.0f} s; is this the "
-                "ROS domain of the system? Listen longer with --seconds"
+                "ROS domain of the system? Listen longer with --seconds" + "".join(f"\n{note}" for note in self.notes)
             )
         places, links = self._places()
         messages = {topic: self._message(topic) for topic in self.topics}
@@ -854,6 +860,11 @@ class _Robot:
             self.notes.append(
                 f"{node} declares no chain: the priorities of its chains here are not those of its firmware"
             )
+        self.notes += [
+            f"an event of {node} ran {told.number('runs')} times, which no message shows: it is in no chain here"
+            for told, one in board.callbacks
+            if told.message == "event" and one.runs
+        ]
         # By the message that starts it: each callback of the node but timers and events.
         takers = {one.topic: one for _, one in board.callbacks if one.topic}
         for topic, one in self.topics.items():
@@ -940,10 +951,15 @@ class _Robot:
             return self._given(sent, owner, takers)
         if call and call.service.endswith(_RESULT):
             goal = call.service.removesuffix(_RESULT)
+            steps = self.rates.get(goal + _FEEDBACK)
+            why = ""
             if answer is None or answer.asked != parts_of(goal + _GOAL)[1]:
+                why = "takes longer than half the time between goals"
+            elif steps is not None and steps.least_ns < answer.longest_ns:
+                why = "takes several callbacks, as its feedback shows"
+            if why or answer is None:
                 self.notes.append(
-                    f"a goal of {goal} takes longer than half the time between goals: its result is in no chain here; "
-                    "describe the timer that ends the goal"
+                    f"a goal of {goal} {why}: its result is in no chain here; describe the timer that ends the goal"
                 )
                 return []
             return self._given(sent, takers[answer.asked], takers)  # the protocol of actions
