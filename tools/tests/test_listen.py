@@ -238,6 +238,15 @@ def test_rates() -> None:
     assert irregular is not None and irregular.period_ns == 0
 
 
+@pytest.mark.parametrize(
+    ("mean_ms", "period_ms"),
+    [(1001, 1000), (998, 1000), (66.67, 66.666), (142.86, 142.857), (17.01, 17), (125.2, 125), (3.013, 3.013)],
+)
+def test_a_mean_interval_stands_for_a_round_period_or_rate(mean_ms: float, period_ms: float) -> None:
+    rate = rate_of(arrivals(mean_ms))
+    assert rate is not None and rate.period_ns == round(period_ms * MS)
+
+
 def test_irregular_messages_come_after_events() -> None:
     topics = {"/hit": topic(("node", b"1"), [("other", b"2")], arrivals(10, jitter_ms=6))}
     system, _, text = read(Seen(1.0, topics))

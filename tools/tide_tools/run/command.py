@@ -164,7 +164,7 @@ def run(
         if apart:
             notes.append(f"topics with several publishers, each is played on a topic of its own: {', '.join(apart)}")
         if alone:
-            notes.append(f"services with several callers, each is played a service of its own: {', '.join(alone)}")
+            notes.append(f"services whose requests do not name the caller, each has its own: {', '.join(alone)}")
         for line in filter(None, [cores_line(described), *notes]):
             print_wrapped(console, line, rest="  ")
         run = _Run(system, variants, settings, file.resolve().parent)

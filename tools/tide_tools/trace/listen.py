@@ -457,7 +457,10 @@ _LEAST_INTERVALS = 3
 _REGULAR = 0.25  # share of the mean by which an interval of a timer may differ
 _MOSTLY = 0.9  # share of the intervals that must be regular, and of the messages that must be answered
 _SOON = 0.5  # share of the interval within which an answer comes
-_ROUND = 0.005  # a mean within this distance of whole milliseconds is rounded
+_ROUND = 0.005  # a mean this close to a round number of milliseconds is taken as that number
+_WHOLE = 0.002  # and one this close to any whole number of milliseconds, or to a rate of up to _MOST_HERTZ, as that
+_MOST_HERTZ = 100
+_ROUND_MS = (100, 50, 20, 10, 5)
 
 
 @dataclass(frozen=True)
@@ -485,10 +488,22 @@ def rate_of(arrivals: Sequence[Arrival]) -> Rate | None:
         return None
     mean_ns = sum(apart_ns for apart_ns, _ in steps) // sum(step for _, step in steps)
     regular = sum(abs(apart_ns - mean_ns) <= _REGULAR * mean_ns for apart_ns in whole)
-    rounded_ns = round(mean_ns / 1e6) * 1_000_000
-    period_ns = rounded_ns if abs(mean_ns - rounded_ns) <= _ROUND * mean_ns else mean_ns // 1000 * 1000
+    period_ns = _rounded_ns(mean_ns)
     is_regular = regular >= _MOSTLY * len(whole)
     return Rate(len(whole), mean_ns, min(whole), max(whole), max(period_ns, 1000) if is_regular else 0)
+
+
+def _rounded_ns(mean_ns: int) -> int:
+    """The period for which a timer of this mean interval was probably written: a round number of milliseconds; else a
+    whole one or a whole rate, whichever is closer."""
+    for step_ms in _ROUND_MS:
+        round_ns = round(mean_ns / (step_ms * 1e6)) * step_ms * 1_000_000
+        if round_ns and abs(mean_ns - round_ns) <= _ROUND * mean_ns:
+            return round_ns
+    whole_ns, hertz = round(mean_ns / 1e6) * 1_000_000, round(1e9 / mean_ns)
+    likely = [whole_ns, *([1_000_000_000 // hertz // 1000 * 1000] if 0 < hertz <= _MOST_HERTZ else [])]
+    close = [each_ns for each_ns in likely if each_ns and abs(mean_ns - each_ns) <= _WHOLE * mean_ns]
+    return min(close, key=lambda each_ns: abs(mean_ns - each_ns), default=mean_ns // 1000 * 1000)
 
 
 # ---- which message a node answers ----
