@@ -19,6 +19,7 @@ from tide_tools.analysis.bounds import bounds_of
 from tide_tools.analysis.lower import NoBoundError
 from tide_tools.analysis.result import Bounds
 from tide_tools.simulate.described import simulate_description
+from tide_tools.system.check import not_played
 from tide_tools.system.load import SystemFileError, parse
 from tide_tools.system.servers import on_one_core
 
@@ -407,6 +408,8 @@ def test_a_more_urgent_executor_on_one_core_preempts() -> None:
     worst = {one.chain: one.worst_ns for one in outcome.seen}
     assert not outcome.is_broken and worst["a"] < 10 * MS and worst["b"] > 30 * MS
     assert worst["c"] >= 53 * MS, "the others preempt it"
+    lines = [one.what for one in not_played(system, ())]
+    assert len(lines) == 2 and all("as one, which does not preempt itself" in line for line in lines)
 
 
 @pytest.mark.parametrize(

@@ -1680,12 +1680,14 @@ def _host_bound(system: System, chain: Chain, stretches: list[ChainAnswer]) -> C
 
 def _preempting(system: System, chain: Chain) -> set[str]:
     """The chains with callbacks on more urgent threads of a core that the chain visits."""
-    visited = {one.executor for one in system.path(chain)}
+    cores = executors_by_core(system)
+    visited = {one.executor for one in system.path(chain)} if cores else set()
     above: set[str] = set()
-    for several in executors_by_core(system).values():
+    for several in cores.values():
         names = [one.name for one in several]
         above.update(names[: max((place for place, name in enumerate(names) if name in visited), default=0)])
-    return {one.name for one in system.chains if above.intersection(each.executor for each in system.path(one))}
+    every = system.chains if above else ()
+    return {one.name for one in every if above.intersection(each.executor for each in system.path(one))}
 
 
 def _apart(parts: list[Share], waiting_ns: int) -> list[Share]:

@@ -1155,13 +1155,14 @@ def board_document(
     if shared is None:
         shared = shared_callbacks(whole or system)
     by_name = {chain.name: chain for chain in (whole or system).chains}
+    lanes, place = lane_of_core(whole or system), "" if client is None else client.name
     document: Document = {
         "client": {"policy": policy, "send": send or "asynchronous"},
         "line": {},
         "protocol": {"losses": losses},
         "hosts": hosts_of(whole or system),
         "chains": [
-            _link_chain(whole or system, chain, "" if client is None else client.name, makes_ns, waits, shared, by_name)
+            _link_chain(whole or system, chain, place, makes_ns, waits, shared, by_name, lanes)
             for chain in system.chains
         ],
     }
@@ -1499,6 +1500,7 @@ def _link_chain(
     waits_ns: Mapping[int, int],
     shared: Mapping[int, int],
     by_name: Mapping[str, Chain],
+    lanes: Mapping[str, str],
 ) -> Document:
     # A chain without a callback on the board has no frames that could be lost or acknowledged.
     reliable = chain.reliability == "reliable" and any(one.executor == client for one in chain.callbacks)
@@ -1506,7 +1508,6 @@ def _link_chain(
     if client and rtps_link_of(system, system.executor(client)):
         # its HEARTBEATs and ACKNACKs are loads (rtps_loads)
         repaired, reliable = reliable, False
-    lanes = lane_of_core(system)
     return {
         "name": chain.name,
         "priority": chain.priority,

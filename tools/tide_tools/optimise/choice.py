@@ -143,6 +143,10 @@ def cores_of(system: System, choice: Choice) -> float:
     )
 
 
+def _is_pinned(executor: Executor) -> bool:
+    return executor.policy == "callback_isolated" or executor.core is not None
+
+
 def _share(executor: Executor, budget_ns: int) -> float:
     return budget_ns / nanoseconds(executor.budget_period_ms) if budget_ns else 1.0
 
@@ -176,7 +180,8 @@ class Moves:
         self._keep_lanes = keep_lanes
         self._keep_places = keep_places
         self._keep_policies = keep_policies
-        self.keep_order = keep_order
+        # Executors on one core of a board preempt each other in the order of their chains, so the order must stay.
+        self.keep_order = keep_order or any(one.core is not None for one in system.boards())
         self._cores = cores
         self._lanes_now = present(system).lanes
         self._limit = max(workers(), cores_of(system, present(system))) if cores is None else cores
@@ -272,8 +277,9 @@ class Moves:
         """Moves that put a callback, or all callbacks of a chain from one on, on another executor of the host."""
         if self._keep_places:
             return
-        # each thread of callback_isolated occupies a processor, and its callbacks stay where they are
-        isolated = [one.name for one in self._system.executors if one.policy == "callback_isolated"]
+        # each thread of callback_isolated occupies a processor, and its callbacks stay where they are; so do those of a
+        # pinned thread
+        isolated = [one.name for one in self._system.executors if _is_pinned(one)]
         hosts = [one.name for one in self._system.executors if one.where == "host" and one.name not in isolated]
         for index, chain in enumerate(self._system.chains):
             places = choice.places[index]
@@ -294,7 +300,7 @@ class Moves:
         branched = any(this in (other.branches_from, *other.joins) for other in self._system.chains)
         exclusive = any(group.name == callback.group and group.kind == "exclusive" for group in self._system.groups)
         executor = self._system.executor(callback.executor)
-        return executor.where == "host" and executor.policy != "callback_isolated" and not exclusive and not branched
+        return executor.where == "host" and not _is_pinned(executor) and not exclusive and not branched
 
     def _budgets(self, choice: Choice) -> Iterator[Choice]:
         """Moves that raise or lower a budget by one step, or lower one budget and raise another by a step. Only if the

@@ -1190,6 +1190,9 @@ def not_played(system: System, given: Collection[str] | None = None) -> Iterator
                 what = f"tide run plays executor '{board.name}' as one queue, not as {board.policy}"
                 yield Finding(("executors", index, "policy"), what, "add the command that starts it, or remove policy")
             continue
+        if given is not None and board.name not in given and board.core is not None:
+            what = f"tide run plays the executors of board '{board.board}' as one, which does not preempt itself"
+            yield Finding(("executors", index, "core"), what, "add the command that starts the board, or remove core")
         link = system.link_of_board(board)
         if link is None:
             yield Finding(("executors", index), f"board '{board.name}' has no link", 'add link = "NAME" to it')
