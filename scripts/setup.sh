@@ -5,7 +5,7 @@
 # Usage: scripts/setup.sh [run|gate|all|fuzz|bench|release]
 #   run    build and use the programs and the commands
 #   gate   make test: also Clang, linters, GoogleTest, pytest, and Cortex-M in QEMU
-#   all    make test-all and make docs: also other cores, the guide, packages
+#   all    make test-all and make docs: also other cores, Cyclone DDS, the guide, packages
 #   release  make release: also a compiler and a Debian for 64-bit ARM, and what checks packages
 #   fuzz   make fuzz
 #   bench  make -C lab bench
@@ -23,7 +23,7 @@ packages_release="g++-aarch64-linux-gnu qemu-user-static mmdebstrap lintian dpkg
 case "$purpose" in
   run) packages="$packages_build" extra=build ;;
   gate) packages="$packages_gate" extra=test ;;
-  all) packages="$packages_gate $packages_cores rt-tests pkg-config" extra=all ;;
+  all) packages="$packages_gate $packages_cores rt-tests pkg-config cyclonedds-dev cyclonedds-tools" extra=all ;;
   release) packages="$packages_build $packages_release" extra=release ;;
   fuzz) packages="$packages_build clang libgtest-dev" extra=build ;;
   bench) packages="$packages_build $packages_firmware valgrind libgtest-dev rt-tests" extra=all ;;

@@ -20,7 +20,7 @@ constexpr char kType[] = "std_msgs::msg::dds_::String_";  // as those of the ses
 constexpr char kRequestType[] = "s::srv::dds_::S_Request_", kReplyType[] = "s::srv::dds_::S_Response_";
 constexpr uint8_t kBoardAddress[4] = {10, 0, 0, 1}, kHostAddress[4] = {10, 0, 0, 2};
 constexpr Time kWallClock = 1'700'000'000 * kSecond;
-constexpr uint32_t kEncapsulationBytes = 4;
+constexpr uint32_t kEncapsulationBytes = 4, kIdentityBytes = 16;
 constexpr unsigned kEarlyAnnouncements = 5;
 constexpr uint16_t kPeers = 2, kFramesMore = 4;  // of tide/rclc_rtps.h: frames besides one for each reader
 constexpr uint32_t kHostDepth = 64;
@@ -207,13 +207,14 @@ RtpsWire::RtpsWire(Machine &machine, Link &link, const Plan &plan, const Graph &
     made.topic = topic_of(graph, input);
     describe(made.writer.endpoint, made.topic, graph, message);
     if (message.carry == Carry::kTopic) made.writer.endpoint.qos = quality(graph.inputs[input].reliable);
+    made.writer.slot_bytes = message.bytes + kEncapsulationBytes;
     if (message.carry != Carry::kTopic) {
       made.related.resize(kHostDepth);
       made.writer.related = made.related.data();
+      made.writer.slot_bytes += kIdentityBytes;
     }
     made.writer.slots = made.slots.data();
     made.writer.depth = kHostDepth;
-    made.writer.slot_bytes = message.bytes + kEncapsulationBytes;
     made.memory.resize(size_t{kHostDepth} * made.writer.slot_bytes);
     made.writer.memory = made.memory.data();
     fits = fits && tide_participant_add_writer(&host_, &made.writer, engine_.now()) == TIDE_OK;

@@ -55,8 +55,8 @@ typedef struct tide_rtps_slot { /* element of a writer's history */
   int64_t source_ns, written_ns;
 } tide_rtps_slot_t;
 
-/* A writer keeps its last samples in `depth` slots of slot_bytes each (the largest sample + 4). If a slot is
- * overwritten, its sample is lost to the reliable readers that have not acknowledged it. */
+/* A writer keeps its last samples in `depth` slots of slot_bytes each (the largest sample + 4, with `related` + 20). If
+ * a slot is overwritten, its sample is lost to the reliable readers that have not acknowledged it. */
 typedef struct tide_rtps_writer {
   tide_rtps_endpoint_t endpoint;
   tide_rtps_slot_t *slots;
@@ -253,8 +253,8 @@ void tide_participant_remove(tide_participant_t *participant, tide_rtps_endpoint
 
 /* write_begin returns room for a sample of `bytes` octets (CDR, without encapsulation header), or null when it is
  * larger than a slot. If the history is full, it removes the oldest sample. write_end publishes the sample, which must
- * be little-endian, and returns its number. length: at most the bytes of write_begin. related: for a writer with
- * `related`, else null. */
+ * be little-endian, and returns its number. length: at most the bytes of write_begin and, for a writer with `related`,
+ * slot_bytes - 20. related: for a writer with `related`, else null. */
 uint8_t *tide_participant_write_begin(tide_participant_t *participant, tide_rtps_writer_t *writer, size_t bytes);
 int64_t tide_participant_write_end(tide_participant_t *participant, tide_rtps_writer_t *writer, size_t length,
                                    const tide_rtps_sample_identity_t *related, int64_t now_ns);

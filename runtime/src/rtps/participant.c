@@ -21,6 +21,9 @@
 #define LIST_BYTES (TIDE_RTPS_DATAGRAM_BYTES_MINIMUM - 128u)
 #define STATUS_GONE 3u /* disposed and unregistered */
 #define ENCAPSULATION_BYTES 4u
+#define IDENTITY_BYTES 16u /* which Cyclone DDS puts before the message of a request or reply */
+#define VENDOR_FAST_DDS 0x010Fu
+#define VENDOR_CYCLONE_DDS 0x0110u
 
 /* The sizes that the header states. */
 _Static_assert(sizeof(void *) > 4 || (sizeof(tide_rtps_peer_t) <= 256 && sizeof(tide_rtps_match_t) <= 64), "sizes");
@@ -61,6 +64,11 @@ static void proxy_await(tide_rtps_proxy_t *proxy, int64_t now) {
 
 static void revive(tide_rtps_proxy_t *proxy, int64_t now) {
   if (!proxy->answered && proxy->due_ns == NEVER) proxy->due_ns = now;
+}
+
+/* A GUID begins with the number of its vendor. */
+static bool is_of_vendor(const uint8_t *prefix, uint32_t vendor) {
+  return prefix[0] == vendor >> 8 && prefix[1] == (vendor & 0xFFu);
 }
 
 typedef enum { OLD, NEW, RESTARTED } verdict_t;
@@ -170,6 +178,13 @@ static void tell(tide_participant_t *participant, tide_rtps_event_kind_t kind, c
 
 static tide_rtps_peer_t *peer_of(tide_participant_t *participant, const tide_rtps_match_t *match) {
   return &participant->config.peers[match->peer];
+}
+
+/* Little-endian. The last octet is the number of padding octets that follow the sample, up to a multiple of 4. A sample
+ * in fragments has no padding. */
+static void put_encapsulation(const tide_participant_t *participant, uint8_t *to, uint32_t size) {
+  const uint8_t header[ENCAPSULATION_BYTES] = {0, 1, 0, size <= participant->fragment_bytes ? (0u - size) & 3u : 0};
+  memcpy(to, header, sizeof header);
 }
 
 static void tell_of(tide_participant_t *participant, tide_rtps_event_kind_t kind, const tide_rtps_match_t *match,
@@ -290,6 +305,76 @@ static tide_rtps_match_t *free_match(tide_participant_t *participant, bool compa
     if (compatible && match->policy != 0) found = match;
   }
   return found;
+}
+
+/* ---- requests and replies ----
+ *
+ * rmw_fastrtps puts the identity of a request into the inline QoS of the request and its reply, rmw_cyclonedds into the
+ * sample before the message: eight octets for the client, and the number of the request. In a GUID, the eight octets
+ * stand at its beginning, and its entity is no reader. */
+
+static bool has_identity(tide_participant_t *participant, const tide_rtps_match_t *match) {
+  const char *topic = match->local->topic;
+  return topic[0] == 'r' && (topic[1] == 'q' || topic[1] == 'r') && topic[2] == '/' &&
+         is_of_vendor(peer_of(participant, match)->prefix, VENDOR_CYCLONE_DDS);
+}
+
+static uint64_t cyclone_client(const tide_participant_t *participant, const tide_guid_t *guid) {
+  uint64_t client = 0;
+  const bool is_own = memcmp(guid->prefix, participant->config.prefix, sizeof guid->prefix) == 0;
+  /* the last octets of the prefix differ most between boards */
+  for (size_t i = 0; i < sizeof client; i++) client = client << 8 | guid->prefix[is_own ? i + 4 : i];
+  return is_own ? client ^ guid->entity : client;
+}
+
+/* Writes what precedes the message of a request or reply in its slot, as this match gets it. Returns the beginning. */
+static const uint8_t *open_related(tide_participant_t *participant, const tide_rtps_match_t *match, int64_t number) {
+  const tide_rtps_writer_t *writer = (const tide_rtps_writer_t *)match->local;
+  const size_t index = (size_t)(number % writer->depth);
+  const tide_rtps_sample_identity_t *related = &writer->related[index];
+  uint8_t *start = writer->memory + index * writer->slot_bytes;
+  if (!has_identity(participant, match)) {
+    put_encapsulation(participant, start + IDENTITY_BYTES, writer->slots[index].bytes);
+    return start + IDENTITY_BYTES;
+  }
+  put_encapsulation(participant, start, writer->slots[index].bytes + IDENTITY_BYTES);
+  const bool is_request = match->local->topic[1] == 'q';
+  tide_cdr_t cdr;
+  tide_cdr_writer(&cdr, start + ENCAPSULATION_BYTES, IDENTITY_BYTES);
+  tide_cdr_put_u64(&cdr, cyclone_client(participant, &related->guid));
+  tide_cdr_put_u64(&cdr, (uint64_t)(is_request ? number : related->sequence));
+  return start;
+}
+
+/* Takes the identity off a request or reply of Cyclone DDS. False: it is malformed. */
+static bool take_identity(const tide_participant_t *participant, const tide_rtps_match_t *match,
+                          tide_rtps_sample_t *sample) {
+  tide_cdr_t cdr;
+  tide_cdr_reader(&cdr, sample->bytes, sample->length, sample->big_endian);
+  const uint64_t client = tide_cdr_get_u64(&cdr);
+  const int64_t number = (int64_t)tide_cdr_get_u64(&cdr);
+  if (cdr.status != TIDE_OK) return false;
+  sample->bytes += IDENTITY_BYTES;
+  sample->length -= IDENTITY_BYTES;
+  const tide_guid_t own = tide_participant_guid(participant, match->local);
+  if (match->local->topic[1] == 'q') {
+    sample->identity.sequence = number;
+  } else {
+    sample->related.sequence = number;
+  }
+  if (match->local->topic[1] == 'r' && client == cyclone_client(participant, &own)) {
+    sample->related.guid = own;
+    return true;
+  }
+  sample->related.guid = (tide_guid_t){.entity = TIDE_RTPS_KIND_WRITER};
+  for (size_t i = 0; i < sizeof client; i++) sample->related.guid.prefix[i] = (uint8_t)(client >> (56u - 8u * i));
+  return true;
+}
+
+/* Size of the sample, with its encapsulation header, as this match gets it. */
+static uint32_t size_for(tide_participant_t *participant, const tide_rtps_match_t *match, int64_t number) {
+  const tide_rtps_writer_t *writer = (const tide_rtps_writer_t *)match->local;
+  return writer->slots[number % writer->depth].bytes + (has_identity(participant, match) ? IDENTITY_BYTES : 0u);
 }
 
 /* The reader that the sample is for, if it is a reply and its client has named the reader; null: any reader. A request
@@ -602,15 +687,15 @@ uint8_t *tide_participant_write_begin(tide_participant_t *participant, tide_rtps
 
 int64_t tide_participant_write_end(tide_participant_t *participant, tide_rtps_writer_t *writer, size_t length,
                                    const tide_rtps_sample_identity_t *related, int64_t now) {
-  /* The last octet is the number of padding octets that follow the sample, up to a multiple of 4. A sample in fragments
-   * has no padding. */
-  const bool is_whole = length + ENCAPSULATION_BYTES <= participant->fragment_bytes;
-  const uint8_t little_endian[ENCAPSULATION_BYTES] = {0, 1, 0, is_whole ? (uint8_t)(0u - length) & 3u : 0u};
   const int64_t number = ++writer->last;
   const size_t index = (size_t)(number % writer->depth);
-  TIDE_INVARIANT(length <= writer->slot_bytes - ENCAPSULATION_BYTES);
-  memcpy(writer->memory + index * writer->slot_bytes, little_endian, sizeof little_endian);
-  writer->slots[index].bytes = (uint32_t)(length + ENCAPSULATION_BYTES);
+  uint8_t *slot = writer->memory + index * writer->slot_bytes;
+  const uint32_t bytes = (uint32_t)(length + ENCAPSULATION_BYTES);
+  const uint32_t identity_bytes = writer->related == NULL ? 0u : IDENTITY_BYTES;
+  TIDE_INVARIANT(bytes + identity_bytes <= writer->slot_bytes);
+  if (identity_bytes == 0u) put_encapsulation(participant, slot, bytes);
+  if (identity_bytes != 0u) memmove(slot + ENCAPSULATION_BYTES + IDENTITY_BYTES, slot + ENCAPSULATION_BYTES, length);
+  writer->slots[index].bytes = bytes;
   writer->slots[index].source_ns = participant->wall_ns == 0 ? 0 : participant->wall_ns + now;
   writer->slots[index].written_ns = now;
   if (writer->related != NULL) writer->related[index] = related == NULL ? (tide_rtps_sample_identity_t){0} : *related;
@@ -756,6 +841,10 @@ static bool deliver(tide_participant_t *participant, const tide_rtps_match_t *ma
                                .related = data->related,
                                .source_ns = source_ns};
   memcpy(sample.identity.guid.prefix, peer_of(participant, match)->prefix, TIDE_RTPS_PREFIX_BYTES);
+  if (has_identity(participant, match) && !take_identity(participant, match, &sample)) {
+    participant->counters.malformed++;
+    return true;
+  }
   if (sample.related.guid.entity == 0) sample.related.guid = sample.identity.guid;
   if (reader->sample(reader->endpoint.context, &sample)) return true;
   participant->counters.refused++;
@@ -875,7 +964,7 @@ static void take_data(tide_participant_t *participant, tide_rtps_peer_t *peer, c
   }
 }
 
-static void take_fragment_request(const tide_participant_t *participant, tide_rtps_match_t *match,
+static void take_fragment_request(tide_participant_t *participant, tide_rtps_match_t *match,
                                   const tide_rtps_repair_t *repair) {
   const tide_rtps_writer_t *writer = (const tide_rtps_writer_t *)match->local;
   tide_rtps_proxy_t *proxy = &match->proxy;
@@ -883,7 +972,7 @@ static void take_fragment_request(const tide_participant_t *participant, tide_rt
   if (ahead < 0 || ahead >= 32 || repair->first >= proxy->end || repair->first < writer->first) return;
   /* One sample at a time is repaired, the lowest first; the reader asks again for the others. */
   if ((proxy->requested & ((1u << ahead) - 1u)) != 0) return;
-  const uint32_t bytes = writer->slots[repair->first % writer->depth].bytes;
+  const uint32_t bytes = size_for(participant, match, repair->first);
   const int64_t count = bytes <= participant->fragment_bytes ? 0 : (bytes - 1) / participant->fragment_bytes + 1;
   if (repair->set.base == 0 || repair->set.base > count) return;
   match->repair_fragment = (uint16_t)(repair->set.base - 1);
@@ -1048,15 +1137,17 @@ static void put_heartbeat(tide_cdr_t *cdr, tide_participant_t *participant, tide
 }
 
 /* assembling: the reader that has fragments of the expected sample, or null. */
-static void put_acknack(tide_cdr_t *cdr, tide_participant_t *participant, tide_rtps_proxy_t *proxy, uint32_t writer,
-                        uint32_t reader, const tide_rtps_reader_t *assembling, int64_t now) {
+static void put_acknack(tide_cdr_t *cdr, tide_participant_t *participant, const tide_rtps_peer_t *peer,
+                        tide_rtps_proxy_t *proxy, uint32_t writer, uint32_t reader,
+                        const tide_rtps_reader_t *assembling, int64_t now) {
   tide_rtps_repair_t acknack = {.id = TIDE_RTPS_ACKNACK, .writer = writer, .reader = reader};
   /* Fast DDS repeats acknowledged samples only after an ACKNACK with a base of 0. That ACKNACK may have been lost, so
-   * it is sent again at every second try. */
-  const bool is_anew = !proxy->answered || (proxy->next == 1 && proxy->tries % 2 != 0);
+   * it is sent again at every second try. Cyclone DDS refuses this base, which the specification does not permit. */
+  const bool takes_zero = is_of_vendor(peer->prefix, VENDOR_FAST_DDS) || is_of_vendor(peer->prefix, TIDE_RTPS_VENDOR);
+  const bool is_anew = takes_zero && (!proxy->answered || (proxy->next == 1 && proxy->tries % 2 != 0));
   if (!is_anew) {
     acknack.set.base = proxy->next;
-    acknack.final = true;
+    acknack.final = proxy->answered;
     if (assembling == NULL) {
       for (int64_t n = proxy->next; n < proxy->end && n - proxy->next < TIDE_RTPS_SET_BITS; n++)
         tide_rtps_set_add(&acknack.set, n);
@@ -1143,18 +1234,18 @@ static void mark_sent(tide_rtps_proxy_t *proxy, int64_t number) {
   }
 }
 
-static bool is_large(const tide_participant_t *participant, const tide_rtps_writer_t *writer, int64_t number) {
-  return writer->slots[number % writer->depth].bytes > participant->fragment_bytes;
+static bool is_large(tide_participant_t *participant, const tide_rtps_match_t *match, int64_t number) {
+  return size_for(participant, match, number) > participant->fragment_bytes;
 }
 
 /* Like number_to_send, for a program's writer. After a fragmented sample, the next sample is sent only when the
  * fragmented one is acknowledged: a reader that still lacks a fragment would drop the next sample. */
-static int64_t sample_to_send(const tide_participant_t *participant, const tide_rtps_match_t *match) {
+static int64_t sample_to_send(tide_participant_t *participant, const tide_rtps_match_t *match) {
   const tide_rtps_writer_t *writer = (const tide_rtps_writer_t *)match->local;
   const tide_rtps_proxy_t *proxy = &match->proxy;
   const int64_t number = number_to_send(proxy, match->reliable, writer->last);
   const bool is_new = number == proxy->end && proxy->next < number && number > writer->first;
-  return match->reliable && is_new && is_large(participant, writer, number - 1) ? 0 : number;
+  return match->reliable && is_new && is_large(participant, match, number - 1) ? 0 : number;
 }
 
 /* Appends the sample, or its next fragment. Returns whether it is complete. */
@@ -1163,19 +1254,23 @@ static bool put_sample(tide_cdr_t *cdr, tide_participant_t *participant, tide_rt
   const size_t index = (size_t)(number % writer->depth);
   const tide_rtps_slot_t *slot = &writer->slots[index];
   const bool is_repair = number < match->proxy.end;
+  const uint32_t bytes = size_for(participant, match, number);
   tide_rtps_data_t data = {.reader = match->remote,
                            .writer = writer->endpoint.entity,
                            .sequence = number,
                            .payload = writer->memory + index * writer->slot_bytes,
-                           .payload_bytes = slot->bytes};
+                           .payload_bytes = bytes};
   participant->counters.resent += is_repair;
-  if (writer->related != NULL) data.related = writer->related[index];
+  if (writer->related != NULL) {
+    data.related = writer->related[index];
+    data.payload = open_related(participant, match, number);
+  }
   if (slot->source_ns != 0) tide_rtps_put_info_ts(cdr, slot->source_ns);
-  if (slot->bytes <= participant->fragment_bytes) {
+  if (bytes <= participant->fragment_bytes) {
     tide_rtps_put_data(cdr, &data);
     return true;
   }
-  const uint32_t count = (slot->bytes - 1) / participant->fragment_bytes + 1;
+  const uint32_t count = (bytes - 1) / participant->fragment_bytes + 1;
   uint16_t *next = is_repair ? &match->repair_fragment : &match->fragment;
   uint32_t fragment = *next;
   const bool is_picked = is_repair && match->repair_bits != 0;
@@ -1185,12 +1280,12 @@ static bool put_sample(tide_cdr_t *cdr, tide_participant_t *participant, tide_rt
   }
   TIDE_INVARIANT(fragment < count);
   const uint32_t from = fragment * participant->fragment_bytes;
-  data.sample_bytes = slot->bytes;
+  data.sample_bytes = bytes;
   data.first_fragment = fragment + 1;
   data.fragment_count = 1;
   data.fragment_bytes = participant->fragment_bytes;
   data.payload += from;
-  data.payload_bytes = slot->bytes - from;
+  data.payload_bytes = bytes - from;
   if (data.payload_bytes > participant->fragment_bytes) data.payload_bytes = participant->fragment_bytes;
   tide_rtps_put_data(cdr, &data);
   const bool is_complete = is_picked ? match->repair_bits == 0 : fragment + 1 >= count;
@@ -1218,7 +1313,7 @@ static void send_of_writer(tide_cdr_t *cdr, tide_participant_t *participant, tid
     /* The last sample to send carries a HEARTBEAT if half the history is not acknowledged. Otherwise one HEARTBEAT
      * follows later, for several samples. */
     const bool is_last = sample_to_send(participant, match) == 0;
-    if (is_last && (is_large(participant, writer, number) || (proxy->end - proxy->next) * 2 >= writer->depth))
+    if (is_last && (is_large(participant, match, number) || (proxy->end - proxy->next) * 2 >= writer->depth))
       is_beat_due = true;
     if (!is_last) is_beat_due = false;
     proxy->due_ns = earlier(proxy->due_ns, now + RETRY_NS);
@@ -1238,8 +1333,8 @@ static void send_of_match(tide_participant_t *participant, tide_rtps_match_t *ma
   } else {
     const tide_rtps_reader_t *reader = (const tide_rtps_reader_t *)match->local;
     const bool is_assembling = reader->assembly.match == match && reader->assembly.sequence == match->proxy.next;
-    put_acknack(&cdr, participant, &match->proxy, match->remote, reader->endpoint.entity, is_assembling ? reader : NULL,
-                now);
+    put_acknack(&cdr, participant, peer_of(participant, match), &match->proxy, match->remote, reader->endpoint.entity,
+                is_assembling ? reader : NULL, now);
   }
   TIDE_INVARIANT(cdr.status == TIDE_OK);
   datagram->length = cdr.position;
@@ -1325,7 +1420,7 @@ static bool send_of_peer(tide_participant_t *participant, tide_rtps_peer_t *peer
   for (int kind = PUBLICATIONS; kind <= SUBSCRIPTIONS && cdr.position == empty; kind++) {
     tide_rtps_proxy_t *proxy = &peer->writers[kind];
     if (proxy->due_ns <= now)
-      put_acknack(&cdr, participant, proxy, builtin_writer[kind], builtin_reader[kind], NULL, now);
+      put_acknack(&cdr, participant, peer, proxy, builtin_writer[kind], builtin_reader[kind], NULL, now);
     datagram->deadline_ns = earlier(datagram->deadline_ns, proxy->due_ns);
   }
   for (int kind = PUBLICATIONS; kind <= GRAPH && cdr.position == empty; kind++) {

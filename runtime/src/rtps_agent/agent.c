@@ -319,6 +319,19 @@ static void on_read_data(tide_rtps_agent_t *agent, tide_cdr_t *cdr) {
 
 /* ---- samples from the program ---- */
 
+/* The session has acknowledged the sample, or the writer has sent it, so only this event tells that it is lost. */
+static void tell_too_large(const tide_rtps_agent_t *agent, const tide_rtps_endpoint_t *local, tide_guid_t remote,
+                           size_t length) {
+  const tide_rtps_event_t event = {
+      .kind = TIDE_RTPS_EVENT_TOO_LARGE, .local = local, .remote = remote, .count = (int64_t)length};
+  if (agent->config.event != NULL) agent->config.event(agent->config.context, &event);
+}
+
+static void lose_too_large(tide_rtps_agent_t *agent, const tide_rtps_output_t *output, size_t length) {
+  agent->counters.too_large++;
+  tell_too_large(agent, &output->writer.endpoint, (tide_guid_t){0}, length);
+}
+
 /* The identity before a service's reply says which request it answers, and is no part of the sample. */
 static void end_sample(tide_rtps_agent_t *agent, tide_rtps_output_t *output, uint8_t *room, size_t length,
                        uint8_t stream, uint16_t request) {
@@ -339,25 +352,16 @@ static void end_sample(tide_rtps_agent_t *agent, tide_rtps_output_t *output, uin
     length -= IDENTITY_BYTES;
     memmove(room, room + IDENTITY_BYTES, length);
   } else if (writer->related != NULL) {
+    if (length > agent->config.sample_bytes) {
+      lose_too_large(agent, output, length);
+      return;
+    }
     const tide_rtps_input_t *replies = find_input(agent, output->object);
     related.guid = tide_participant_guid(&agent->participant, &replies->reader.endpoint);
   }
   writer->endpoint.level = TIDE_STREAM_LEVEL(stream);
   const int64_t number = tide_participant_write_end(&agent->participant, writer, length, &related, agent->now_ns);
   output->requests[number % writer->depth] = request;
-}
-
-/* The session has acknowledged the sample, or the writer has sent it, so only this event reports the loss. */
-static void tell_too_large(const tide_rtps_agent_t *agent, const tide_rtps_endpoint_t *local, tide_guid_t remote,
-                           size_t length) {
-  const tide_rtps_event_t event = {
-      .kind = TIDE_RTPS_EVENT_TOO_LARGE, .local = local, .remote = remote, .count = (int64_t)length};
-  if (agent->config.event != NULL) agent->config.event(agent->config.context, &event);
-}
-
-static void lose_too_large(tide_rtps_agent_t *agent, const tide_rtps_output_t *output, size_t length) {
-  agent->counters.too_large++;
-  tell_too_large(agent, &output->writer.endpoint, (tide_guid_t){0}, length);
 }
 
 static uint8_t *begin_sample(tide_rtps_agent_t *agent, tide_rtps_output_t *output, size_t length) {

@@ -541,9 +541,9 @@ TEST(Exchange, ASampleTooLargeIsSkippedAndTold) {
 TEST(Exchange, ARequestAndItsReplyKnowEachOther) {
   Pair pair;
   tide_rtps_sample_identity_t asked[2]{}, answered[2]{};
-  RtpsWriter &asking = pair.a.writer("rq/x", quality(true), 2, 2000, pair.network.now);
+  RtpsWriter &asking = pair.a.writer("rq/x", quality(true), 2, 2016, pair.network.now);
   RtpsReader &served = pair.b.reader("rq/x", quality(true), 2000, pair.network.now);
-  RtpsWriter &serving = pair.b.writer("rr/x", quality(true), 2, 2000, pair.network.now);
+  RtpsWriter &serving = pair.b.writer("rr/x", quality(true), 2, 2016, pair.network.now);
   RtpsReader &replied = pair.a.reader("rr/x", quality(true), 2000, pair.network.now);
   asking.writer.related = asked;
   serving.writer.related = answered;
