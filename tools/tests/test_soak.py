@@ -61,6 +61,14 @@ def attended(unplugs: int, said: list[str], each: int = 1000) -> tuple[Trial, Fo
     return trial, Found([], [])
 
 
+def test_the_user_is_told_at_the_start_when_the_cable_is_unplugged_and_what_the_board_needs() -> None:
+    trial, found = attended(1, [])
+    assert "messages: 3.3;" in trial.announcement() and "1, the first after about 1.5 min" in trial.announcement()
+    assert not trial.is_waiting(found, 189.9, 189.8) and trial._asked == 0
+    assert not trial.is_waiting(found, 190.1, 190.0) and trial._asked == 1, "as announced"
+    assert "--unplug 0" in trial.announcement() and "unplug" not in attended(0, [])[0].announcement()
+
+
 def test_somebody_is_led_through_unplugging_and_its_time_is_noted() -> None:
     said: list[str] = []
     trial, found = attended(1, said)

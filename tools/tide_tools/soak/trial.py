@@ -158,6 +158,7 @@ class Trial:
         self.link = task.link
         if task.image is not None:
             self.link = ("--serial", start_image(children, "board", task.image, task.out / "board.log"), *task.link)
+        say(f"Waiting for the board, for up to {task.start_limit_s:g} s")
         self.agent = self._start_agent()
 
     def _start_agent(self) -> Child:
@@ -188,21 +189,32 @@ class Trial:
             self._next_s = max(self._next_s, now_s) + self.task.period_ms / 1e3
             self.host.send(quiet=True)
 
+    def announcement(self) -> str:
+        """What the user has to expect, and to prepare, during a test by the clock."""
+        minutes, unplugs = self.task.each * self.task.period_ms / 60e3, self.task.unplugs
+        text = f"The board answers. Minutes of messages: {minutes:.1f}; kills of the agent: {self.task.restarts}."
+        if unplugs:
+            text += (
+                f" Requests to unplug the cable: {unplugs}, the first after about {self._wait_s(1) / 60:.1f} minutes. "
+                "The board must then have its power from elsewhere; else stop with Ctrl-C and use --unplug 0."
+            )
+        return text
+
+    def _wait_s(self, number: int) -> float:
+        """Time from the first message until the cable is to be unplugged for this time, between kills of the agent."""
+        return 0.9 * number * self.task.each * self.task.period_ms / 1e3 / (self.task.unplugs + 1)
+
     def _is_time_to_kill(self, killed: int) -> bool:
         whole = 2 * self.task.each * len(CHAINS)
         return self._asked_s is None and self.host.came * (self.task.restarts + 1) >= whole * (killed + 1)
-
-    def _is_due(self, now_s: float) -> bool:
-        whole_s = self.task.each * self.task.period_ms / 1e3
-        # The cable is unplugged between the times at which the agent is killed.
-        return (now_s - self._begun_s) * (self.task.unplugs + 1) >= whole_s * (self._asked + 1) * 0.9
 
     def is_waiting(self, found: Found, now_s: float, last_s: float) -> bool:
         """When the cable must be unplugged, guides the user. Returns true while the board may be silent because of
         this."""
         self._require_same_board()
         if self._asked_s is None:
-            if self._asked < self.task.unplugs and self._is_due(now_s) and now_s < last_s + 1.0:
+            is_due = self._asked < self.task.unplugs and now_s - self._begun_s >= self._wait_s(self._asked + 1)
+            if is_due and now_s < last_s + 1.0:
                 self._asked, self._asked_s, self._out_s = self._asked + 1, now_s, None
                 self.say(f"Step {2 * self._asked - 1} of {2 * self.task.unplugs}: unplug the cable of the board now.")
             return False
@@ -243,7 +255,10 @@ class Trial:
                 self.report(seen)
             self.send(now_s, last_s)
             if not self.is_waiting(found, now_s, last_s) and now_s > last_s + _STUCK_S:
-                raise RunError(f"nothing came for {_STUCK_S:g} s{host.missing()}\n{json.dumps(host.state)}")
+                raise RunError(
+                    f"nothing came for {_STUCK_S:g} s; is the board plugged in?{host.missing()}\n"
+                    f"{json.dumps(host.state)}"
+                )
             if gone_since_s is None:
                 self.agent.require_alive()
                 if len(found.gone_s) < self.task.restarts and self._is_time_to_kill(len(found.gone_s)):
@@ -259,11 +274,13 @@ class Trial:
     def run(self) -> Found:
         task, host = self.task, self.host
         found = Found(host.up, host.sent)
-        self._until(host.is_matched, task.start_limit_s, "appeared")
+        self._until(host.is_matched, task.start_limit_s, "appeared (does it run tide_exchange, at this baud rate?)")
         time.sleep(_MATCHED_S)
         plan = f"plan {task.each} {task.period_ms} {task.rounds}"
         self._until(lambda: host.state.get("count") == task.each, task.start_limit_s, "begun", plan)
         started_s = time.monotonic()
+        if task.by_clock:
+            self.say(self.announcement())
         self._converse(found)
         found.duration_s = time.monotonic() - started_s
         limit_s = task.start_limit_s + 3.0 * task.rounds
