@@ -21,7 +21,14 @@ void set_microros_stream_transport(Stream &stream);
 #if TIDE_ARDUINO_UDP
 /* Any network with Arduino's UDP: EthernetUDP, WiFiUDP. The network must be up. */
 void set_microros_udp_transport(UDP &udp, IPAddress agent, uint16_t agent_port, uint16_t local_port = 9999);
+/* 0, defined before this header: without the calls that bring up a network, and so without the headers of its library,
+ * which a core may have chosen (NativeEthernet on Teensy 4.1). */
+#ifndef TIDE_ARDUINO_NETWORKS
+#define TIDE_ARDUINO_NETWORKS 1
+#endif
+#if TIDE_ARDUINO_NETWORKS
 #include "tide_arduino_networks.h"
+#endif
 #endif
 
 #endif

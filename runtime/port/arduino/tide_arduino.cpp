@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Clock, critical section and transports of an Arduino core. */
+#define TIDE_ARDUINO_NETWORKS 0 /* only sketches bring up a network */
 #include "bare.h"
 #include "micro_ros_arduino.h"
 
