@@ -242,10 +242,10 @@ def test_a_simulation_shows_where_the_time_went() -> None:
     outcome = simulate_description(parse(described(service("c", "mnm"))), None, 4, 1, False)
     assert not outcome.is_broken and outcome.find_recording()
     first = [one for one in outcome.find_recording() if one.instance == 0]
-    whats = {(one.place, one.what) for one in first}
-    assert {("m", "ask"), ("n", "serve"), ("m", "go_on")} <= whats
-    assert {("l, to the host", "request"), ("k, to the board", "request")} <= whats
-    assert {("k, to the host", "reply"), ("l, to the board", "reply")} <= whats
+    causes = {(one.place, one.what) for one in first}
+    assert {("m", "ask"), ("n", "serve"), ("m", "go_on")} <= causes
+    assert {("l, to the host", "request"), ("k, to the board", "request")} <= causes
+    assert {("k, to the host", "reply"), ("l, to the board", "reply")} <= causes
 
 
 def test_a_mistake_in_the_sizes_is_seen_by_the_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
