@@ -567,6 +567,88 @@ TEST(Exchange, ARequestAndItsReplyKnowEachOther) {
   }
 }
 
+// Participant a has the vendor's number of Cyclone DDS, so b puts the client and the number of a request before the
+// message, in requests of its own and in replies, and sends no ACKNACK with a base of 0.
+TEST(Exchange, CycloneHasTheIdentityOfARequestInTheSample) {
+  Pair pair;
+  pair.a.config.prefix[0] = 0x01;
+  pair.a.config.prefix[1] = 0x10;
+  pair.a.start(pair.network.now);
+  pair.network.observe = [&](const RtpsBoard &board, const tide_rtps_datagram_t &datagram) {
+    size_t position = TIDE_RTPS_HEADER_BYTES;
+    tide_rtps_submessage_t submessage;
+    while (&board == &pair.b && tide_rtps_next(datagram.bytes, datagram.length, &position, &submessage) == 1) {
+      if (submessage.id != TIDE_RTPS_ACKNACK) continue;
+      tide_cdr_t cdr;
+      tide_rtps_repair_t acknack;
+      tide_rtps_open(&cdr, &submessage);
+      tide_rtps_get_repair(&cdr, &submessage, &acknack);
+      EXPECT_GE(acknack.set.base, 1);
+    }
+  };
+  tide_rtps_sample_identity_t asked[2]{}, answered[2]{};
+  const int64_t now = pair.network.now;
+  RtpsWriter &asking = pair.b.writer("rq/a", quality(true), 2, 2016, now);
+  RtpsReader &replied = pair.b.reader("rr/a", quality(true), 2016, now);
+  RtpsReader &served = pair.b.reader("rq/b", quality(true), 2016, now);
+  RtpsWriter &serving = pair.b.writer("rr/b", quality(true), 2, 2016, now);
+  asking.writer.related = asked;
+  serving.writer.related = answered;
+  RtpsReader &requests = pair.a.reader("rq/a", quality(true), 2016, now);
+  RtpsWriter &replies = pair.a.writer("rr/a", quality(true), 2, 2016, now);
+  RtpsWriter &calls = pair.a.writer("rq/b", quality(true), 2, 2016, now);
+  RtpsReader &answers = pair.a.reader("rr/b", quality(true), 2016, now);
+  const auto write = [&](RtpsBoard &board, RtpsWriter &to, const std::vector<uint8_t> &bytes,
+                         const tide_rtps_sample_identity_t *related) {
+    uint8_t *room = tide_participant_write_begin(&board.participant, &to.writer, bytes.size());
+    ASSERT_NE(room, nullptr);
+    std::copy(bytes.begin(), bytes.end(), room);
+    tide_participant_write_end(&board.participant, &to.writer, bytes.size(), related, pair.network.now);
+    pair.network.run(100 * kMs);
+  };
+  const auto body = [](const RtpsReader &reader) {
+    const std::vector<uint8_t> &bytes = reader.received.back().bytes;
+    return std::vector<uint8_t>(bytes.begin() + 16, bytes.end());
+  };
+  pair.network.run(1000 * kMs);
+  const tide_rtps_sample_identity_t own{tide_participant_guid(&pair.b.participant, &replied.reader.endpoint), 0};
+  size_t count = 0;
+  for (const size_t size :
+       {size_t{9}, size_t{1270}, size_t{2000}}) {  // whole; whole without the identity; in fragments
+    count++;
+    const std::vector<uint8_t> message = RtpsBoard::sample(static_cast<int64_t>(count), size);
+    write(pair.b, asking, message, &own);
+    ASSERT_EQ(requests.received.size(), count);
+    EXPECT_EQ(body(requests), message);
+    std::vector<uint8_t> reply = requests.received.back().bytes;
+    EXPECT_EQ(reply[8], count) << "number of the request";
+    write(pair.a, replies, reply, nullptr);
+    ASSERT_EQ(replied.received.size(), count);
+    EXPECT_EQ(replied.received.back().bytes, message);
+    EXPECT_TRUE(tide_guid_equal(&replied.received.back().related.guid, &own.guid));
+    EXPECT_EQ(replied.received.back().related.sequence, static_cast<int64_t>(count));
+
+    std::vector<uint8_t> call = reply;
+    for (size_t i = 0; i < 16; i++) call[i] = static_cast<uint8_t>(i < 12 ? 0xA0 + i : 0);  // of some client
+    write(pair.a, calls, call, nullptr);
+    ASSERT_EQ(served.received.size(), count);
+    EXPECT_EQ(served.received.back().bytes, message);
+    const tide_rtps_sample_identity_t of{served.received.back().related.guid, served.received.back().sequence};
+    write(pair.b, serving, message, &of);
+    ASSERT_EQ(answers.received.size(), count);
+    EXPECT_EQ(answers.received.back().bytes, call);
+
+    reply[0] ^= 1;  // another client's
+    write(pair.a, replies, reply, nullptr);
+    ASSERT_EQ(replied.received.size(), count + 1);
+    EXPECT_FALSE(tide_guid_equal(&replied.received.back().related.guid, &own.guid));
+    replied.received.pop_back();
+  }
+  write(pair.a, calls, std::vector<uint8_t>(15), nullptr);
+  EXPECT_EQ(served.received.size(), count) << "too short for an identity";
+  EXPECT_EQ(pair.b.participant.counters.malformed, 1u);
+}
+
 // Fast DDS sends NACK_FRAG, then ACKNACK, in one datagram.
 TEST(Exchange, FragmentsAreRequestedBeforeTheAcknowledgment) {
   Pair pair;
