@@ -16,7 +16,8 @@ from typer.testing import CliRunner
 
 from commands import tide
 from tide_tools.main import app
-from tide_tools.trace.folders import RECORD, SYSTEM, is_record
+from tide_tools.outputs import SYSTEM
+from tide_tools.trace.folders import RECORD, is_record
 from tide_tools.trace.record import Recorder
 from tide_tools.trace.step import Step
 from trace_boards import MILLISECOND, Board, described, two_boards, write_boards

@@ -217,7 +217,7 @@ def test_best_effort_alone_makes_the_stock_executor_wait_for_nothing() -> None:
     ):
         with pytest.raises(NoBoundError) as refused:
             bounds_of(asked, executor)
-        assert all("where publishing waits" in one.what for one in refused.value.findings)
+        assert all("publishing waits" in one.what for one in refused.value.findings)
 
 
 def test_a_chain_of_nodes_loses_no_frame_of_a_line() -> None:

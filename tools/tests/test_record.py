@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tide_tools.errors import UsageError
-from tide_tools.outputs import GrowingFile, OutputError
-from tide_tools.trace.folders import RECORD, SYSTEM, read_record
+from tide_tools.outputs import SYSTEM, GrowingFile, OutputError
+from tide_tools.trace.folders import RECORD, read_record
 from tide_tools.trace.format import blocks_of, parse_trace
 from tide_tools.trace.record import Recorder, file_of
 from trace_boards import CLOCKS, DAEMON, LANE, MILLISECOND, Board, Message, recorded

@@ -296,7 +296,7 @@ def test_missing_programs_and_wrong_options_are_one_line(tmp_path: Path, monkeyp
         find_binary("tide-line")
     status, missing = tide("run", EXAMPLE, "--out", tmp_path / "out")
     assert status == 2 and "run `make build`" in missing
-    assert tide("agent", "--help")[0] == 1
+    assert tide("agent", "--help")[0] == 2
 
 
 def test_line_and_agent_become_the_built_program(tmp_path: Path) -> None:

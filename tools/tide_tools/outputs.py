@@ -22,6 +22,7 @@ from tide_tools.errors import UsageError
 from tide_tools.interrupts import interruptible, shielded
 
 UNFINISHED = "unfinished"
+SYSTEM, RESULTS = "system.toml", "results.json"  # in the folder of a run or recording
 _PROBE = bytes(4096)
 _REMEDIES = {
     errno.ENOSPC: "free some space, or choose another place",

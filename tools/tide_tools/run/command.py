@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from tide_tools.interrupts import interruptible
-from tide_tools.outputs import results_folder, write_text
+from tide_tools.outputs import RESULTS, SYSTEM, results_folder, write_text
 from tide_tools.programs.binaries import MissingBinaryError
 from tide_tools.programs.child import RunError, may_use_fifo
 from tide_tools.programs.domain import DOMAIN_MAXIMUM, ros_domain
@@ -35,7 +35,6 @@ from tide_tools.run.robot import START_LIMIT_S, Settings
 from tide_tools.system.load import SystemFileError, load, problem_lines, require_played
 from tide_tools.system.servers import cores_line, on_one_core
 from tide_tools.terminal.style import print_whole, print_wrapped
-from tide_tools.trace.folders import RESULTS, SYSTEM
 
 if TYPE_CHECKING:
     from tide_tools.report.results import Period, Results

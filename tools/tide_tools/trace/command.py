@@ -13,7 +13,7 @@ import typer
 
 from tide_tools.errors import UsageError
 from tide_tools.interrupts import shielded
-from tide_tools.outputs import growing_folder, require_file, write_text, written
+from tide_tools.outputs import SYSTEM, growing_folder, require_file, write_text, written
 from tide_tools.programs.domain import DOMAIN_MAXIMUM, ros_domain
 from tide_tools.system.load import load
 
@@ -339,7 +339,7 @@ def export(
 def _steps(source: Path, system: Path | None, executor: str | None, agent_trace: Path | None) -> list[Step]:
     from tide_tools.system.levels import names_by_level
     from tide_tools.trace.export import read_recording
-    from tide_tools.trace.folders import SYSTEM, is_record
+    from tide_tools.trace.folders import is_record
     from tide_tools.trace.format import is_trace, read_trace, steps_of
     from tide_tools.trace.instances import read_recorded, read_run, run_folders
 

@@ -18,7 +18,6 @@ from tide_tools.outputs import write_text
 from tide_tools.trace.clocks import Clock
 
 RECORD, TRACES = "record.json", "traces.json"
-SYSTEM, RESULTS = "system.toml", "results.json"
 AGENT_TRACE = "agent.trace"
 RECORD_VERSION, TRACES_VERSION = 1, 2
 Role = Literal["timer", "subscription", "service", "client", "event"]

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 from tide_tools.errors import UsageError
 from tide_tools.interrupts import shielded
-from tide_tools.outputs import GrowingFile, write_text
+from tide_tools.outputs import SYSTEM, GrowingFile, write_text
 from tide_tools.trace.clocks import Clock, Limit, fitted
-from tide_tools.trace.folders import RECORD, SYSTEM, Record, RecordedBoard, RecordedSegment, is_record, write_record
+from tide_tools.trace.folders import RECORD, Record, RecordedBoard, RecordedSegment, is_record, write_record
 from tide_tools.trace.format import CLIENT, CLOCK, READY, RELEASE, VERSION, Block, blocks_of
 
 if TYPE_CHECKING:

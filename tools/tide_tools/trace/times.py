@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tide_tools.errors import UsageError
+from tide_tools.outputs import RESULTS, SYSTEM
 from tide_tools.system.edit import Edit, commented, edited
 from tide_tools.system.load import SystemFileError, load, parse
 from tide_tools.system.locate import Path as Entry
 from tide_tools.system.model import Callback, Chain, System
 from tide_tools.system.places import Executor
-from tide_tools.trace.folders import RESULTS, SYSTEM
 
 if TYPE_CHECKING:
     from tide_tools.report.results import Results

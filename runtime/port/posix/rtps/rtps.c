@@ -243,9 +243,10 @@ static size_t wire_read(struct uxrCustomTransport *transport, uint8_t *bytes, si
                                           {.fd = wire.sockets[0], .events = POLLIN},
                                           {.fd = wire.sockets[1], .events = POLLIN}};
     nfds_t watched_count = 3;
-    for (size_t i = 0; i < wire.outlet_count; i++)
+    for (size_t i = 0; i < wire.outlet_count; i++) {
       if (wire.outlets[i].length != 0)
         watched[watched_count++] = (struct pollfd){.fd = wire.outlets[i].socket, .events = POLLOUT};
+    }
     (void)poll(watched, watched_count, wait_ms <= 0 ? 0 : (int)wait_ms);
   }
 }
