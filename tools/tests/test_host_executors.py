@@ -313,12 +313,17 @@ def test_what_releases_late_on_a_more_urgent_thread_comes_closer_together() -> N
 
 def test_a_priority_without_a_core_has_no_bound() -> None:
     system = parse(
-        d.described(d.host("h", thread_priority=50), d.host("o"), d.chain("a", 1, ("h", 1)), d.chain("b", 2, ("o", 1)))
+        d.described(
+            *(d.host("h", thread_priority=50), d.host("o"), d.host("p", core=1, thread_priority=9)),
+            *(d.host("u", core=2, thread_priority=90), d.chain("a", 1, ("h", 1)), d.chain("b", 2, ("o", 1))),
+            *(d.chain("c", 3, ("p", 1)), d.chain("e", 4, ("u", 1))),
+        )
     )
+    assert (ms(system, "b"), ms(system, "c"), ms(system, "e")) == (None, None, 1)  # e's thread is more urgent
     root = bounds_of(system).chain("a").root
+    assert root == bounds_of(system).chain("b").root == bounds_of(system).chain("c").root
     assert root is not None and root.kind == "global" and root.path == ("executors", 0, "thread_priority")
     assert "add core = N" in root.what
-    assert ms(system, "b") == 1
 
 
 def test_groups_pin_the_threads_of_isolated_callbacks() -> None:

@@ -1706,7 +1706,7 @@ def _without_unbounded(system: System, executor: str | None, bounds: Bounds) -> 
     """Removes the bounds of the chains that an executor of the host may delay without limit, and directly or indirectly
     of all chains that share an executor or a core with one of them, because nothing limits when a delayed chain runs.
     Such executors are rclcpp's MultiThreadedExecutor with an exclusive group of several callbacks, isolated threads
-    with SCHED_OTHER, and threads with a priority that share several cores."""
+    with SCHED_OTHER, and threads with a priority that share several cores, for those that are less urgent, too."""
     is_asked, groups = executor in HOST_POLICIES, shared_exclusive_groups(system)
     lanes = lane_of_core(system)
     places: dict[str, Root] = {}
@@ -1718,7 +1718,10 @@ def _without_unbounded(system: System, executor: str | None, bounds: Bounds) -> 
         if not is_asked and one.policy == "callback_isolated" and one.scheduling in (None, "other"):
             places[one.name] = fair_root(system, one.name)
         if one.core is None and one.thread_priority is not None:
-            places[one.name] = global_root(system, one.name)
+            # It may come to any core, so it delays all threads that are less urgent.
+            less = [each for each in system.executors if (each.thread_priority or 0) < one.thread_priority]
+            for name in (one.name, *(lanes[each.name] for each in less if each.where == "host")):
+                places.setdefault(name, global_root(system, one.name))
     if not places:
         return bounds
     visited = {
