@@ -1114,11 +1114,14 @@ void tide_participant_receive(tide_participant_t *participant, const uint8_t *by
 
 /* ---- sent messages ---- */
 
-static void open_message(tide_cdr_t *cdr, const tide_participant_t *participant, const tide_rtps_peer_t *peer,
-                         uint16_t port, tide_rtps_datagram_t *datagram) {
+static void open_message(tide_cdr_t *cdr, const tide_participant_t *participant, tide_rtps_datagram_t *datagram) {
   tide_cdr_writer(cdr, datagram->bytes, participant->config.datagram_bytes);
   tide_rtps_put_header(cdr, participant->config.prefix);
-  if (peer == NULL) return;
+}
+
+static void open_message_to(tide_cdr_t *cdr, const tide_participant_t *participant, const tide_rtps_peer_t *peer,
+                            uint16_t port, tide_rtps_datagram_t *datagram) {
+  open_message(cdr, participant, datagram);
   tide_rtps_put_info_dst(cdr, peer->prefix);
   memcpy(datagram->to.address, peer->address, sizeof peer->address);
   datagram->to.port = port;
@@ -1327,7 +1330,7 @@ static void send_of_writer(tide_cdr_t *cdr, tide_participant_t *participant, tid
 static void send_of_match(tide_participant_t *participant, tide_rtps_match_t *match, int64_t now,
                           tide_rtps_datagram_t *datagram) {
   tide_cdr_t cdr;
-  open_message(&cdr, participant, peer_of(participant, match), match->port, datagram);
+  open_message_to(&cdr, participant, peer_of(participant, match), match->port, datagram);
   if (match->local->is_writer) {
     send_of_writer(&cdr, participant, match, now);
   } else {
@@ -1394,7 +1397,7 @@ static bool send_announcement(tide_participant_t *participant, int64_t now, tide
       datagram->to.port = peer->port;
     }
     tide_cdr_t cdr;
-    open_message(&cdr, participant, NULL, 0, datagram);
+    open_message(&cdr, participant, datagram);
     put_participant(&cdr, participant);
     datagram->length = cdr.position;
     return true;
@@ -1411,7 +1414,7 @@ static bool send_announcement(tide_participant_t *participant, int64_t now, tide
 static bool send_of_peer(tide_participant_t *participant, tide_rtps_peer_t *peer, int64_t now,
                          tide_rtps_datagram_t *datagram) {
   tide_cdr_t cdr;
-  open_message(&cdr, participant, peer, peer->port, datagram);
+  open_message_to(&cdr, participant, peer, peer->port, datagram);
   const size_t empty = cdr.position;
   if (peer->is_owed_announcement) {
     peer->is_owed_announcement = false;
