@@ -55,6 +55,7 @@ OF_THE_PROGRAM |= {f"service_callback{form}" for form in ("", "_with_request_id"
 OF_THE_PROGRAM |= {"client_callback", "client_callback_with_request_id"}
 OF_THE_PROGRAM |= {"allocate", "zero_allocate", "deallocate"}  # the allocator of a wait set
 OF_THE_PROGRAM |= {"on_goal", "on_result", "on_cancel", "on_modification", "first_edition", "save"}
+OF_THE_PROGRAM |= {"is_full"}  # RTPS over sockets
 OF_THE_PROGRAM |= {"ready"}  # the hook of budgets, which a Cortex-M without an operating system does not use
 
 

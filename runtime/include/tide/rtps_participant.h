@@ -272,9 +272,8 @@ void tide_participant_receive(tide_participant_t *participant, const uint8_t *by
                               const uint8_t address[4], int64_t now_ns);
 
 typedef struct tide_rtps_datagram {
-  uint8_t *bytes; /* the caller's buffer of config.datagram_bytes */
-  bool (*is_full)(
-      uint8_t level); /* true: no datagram of this level can be sent now, so none is returned. May be null */
+  uint8_t *bytes;                 /* the caller's buffer of config.datagram_bytes */
+  bool (*is_full)(uint8_t level); /* no datagram of this level can be sent now, so none is returned; null: all can */
   size_t length;
   tide_rtps_locator_t to;
   uint8_t level;       /* of the endpoint; 0 for discovery */
