@@ -26,7 +26,7 @@ class Services {
   void flush(Entity &entity, Time now);
   // Handles the timers of all entities.
   void poll(Time now);
-  // True once after messages were dropped, of which the client is told (Delivery::lost).
+  // True once after messages were dropped; the agent then informs the client (Delivery::lost).
   bool take_lost() { return std::exchange(has_lost_, false); }
   Time next_ns() const { return next_ns_; }  // when to call poll
   // Call this when a sample of the entity was taken from DDS. If it was a reply, one more waiting request may be sent

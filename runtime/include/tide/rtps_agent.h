@@ -19,7 +19,7 @@
  * replaces the oldest one that waits for its KEEP_LAST subscription.
  *
  * A request that finds no server within 5 s, or that newer ones replace before a server has acknowledged it, is
- * dropped, and so is a reply without its client. The session is told by a STATUS, as by tide's agent on a host.
+ * dropped, and so is a reply whose client is gone. A STATUS reports it to the session, as on a host.
  *
  * Not supported: CREATE by reference or XML; samples above TIDE_RTPS_SAMPLE_BYTES (counted and reported); type hashes;
  * the graph of rcl/graph.h. */
